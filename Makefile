@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # torch first and exact: a looser request, also through another package, pulls the CUDA build.
 TORCH := $(shell grep '^torch==' constraints.txt)
 
-.PHONY: demo test check gate cluster docs notebooks constraints lock dist format bench-deps soak fuzz clean
+.PHONY: demo test check gate cluster docs notebooks constraints lock dist format bench-deps fuzz clean
 
 demo: .venv/demo.stamp
 	$(BIN)/python examples/demo.py
@@ -69,10 +69,6 @@ bench-deps: .venv/bench.stamp
 # What the audit says of sets drawn here, within its limits and not behind what it said: minutes, no data.
 gate: .venv/demo.stamp
 	$(BIN)/python -m judge.gate
-
-# An hour of kills, full disks and crowded folders; by hand, never in CI.
-soak: .venv/test.stamp
-	$(BIN)/python -m benchmarks soak --results results/soak.jsonl
 
 # A million damaged files; by hand. CI runs a small part of it with the tests.
 fuzz: .venv/test.stamp

@@ -5,14 +5,15 @@
 Two crowds: what three people each said of CIFAR-10 images (CIFAR-10N; --features holds cifar10.npz with
 EfficientNet `features` and their `rows`), 3,000 images a seed; and 25 simulated annotators of scikit-learn's
 digits, two of whom answer at random and five confuse pairs of classes, each sample labelled by one to four of
-them. All ways that read a model read the same held-out probabilities. The estimate was designed on the first
+them. All ways that read a model read the same
+probabilities, those of the audit's views. The estimate was designed on the first
 3,000 images; no seed has just these.
 
     majority       the class given most often
     dawid-skene    our estimate without a model
     graylearn      our estimate with one
     crowdlab       cleanlab's get_label_quality_multiannotator
-    model          the held-out networks alone
+    model          the views alone
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from sklearn.datasets import load_digits
 
 from benchmarks import record
 from graylearn.audit.annotators import consensus
-from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.inputs import as_features
+from graylearn.audit.verdict import views_say
 from graylearn.metrics import auroc
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "annotators.jsonl"
@@ -92,7 +93,7 @@ def measure(crowd: str, seed: int, args: argparse.Namespace) -> dict[str, dict[s
     votes = np.stack([(labels == c).sum(axis=1) for c in range(k)], axis=1).astype(float)
     random = np.random.default_rng(seed)
     first = (votes + 1e-6 * random.random(votes.shape)).argmax(axis=1)
-    said = held_out_probabilities(as_features(x, len(x)), first, k, seed=seed).astype(float)
+    said = views_say(as_features(x, len(x)), x, first, k)
     agrees = np.nanmean(np.where(np.isnan(labels), np.nan, labels == first[:, None]), axis=0)
     rows = {
         "majority": judged(first, votes.max(axis=1) / votes.sum(axis=1), agrees, case),

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from statistics import mean
 
 from benchmarks import record
-from benchmarks.record import RESULTS, Row, markdown
+from benchmarks.record import RESULTS, Row
 from judge.evaluate import JUDGE, PEERS, RULES
-from judge.tables import PUBLISHED, best_peer, select
+from judge.tables import PUBLISHED, best_peer, goals, markdown, select
 
 OWN = {
     "uniform10": "a tenth flipped at random",
@@ -35,10 +35,6 @@ GROUPS = {
     "unseen": "sets never looked at, foreign, one label per kind",
     "given": "probabilities alone",
 }
-
-
-def results(name: str, experiment: str) -> list[Row]:
-    return record.rows(RESULTS / f"{name}.jsonl", experiment)
 
 
 def cases() -> Iterable[tuple[str, dict[str, str]]]:
@@ -91,36 +87,32 @@ def of_clean() -> str:
     return markdown(head, body)
 
 
-def of_ways(name: str, by: str, ways: dict[str, str], measures: dict[str, str]) -> str:
-    """Means over the sets of a file, one line per value of `by`."""
-    found: dict[str, dict[str, list[Row]]] = {}
-    for row in results(name, name):
-        found.setdefault(row[by], {}).setdefault(row["way"], []).append(row)
-    body = [
-        [f"{value:.0%}" if isinstance(value, float) else str(value)]
-        + [
-            shown([row[key] for row in by_way[way] if row[key] is not None], ".2f")
-            for key in measures
-            for way in ways
-        ]
-        for value, by_way in found.items()
-    ]
-    return markdown(["", *(f"{told}, {way}" for told in measures.values() for way in ways.values())], body)
-
-
-def of_copies() -> str:
-    """Precision and recall of wrong labels where samples stand in a set twice, by how copies are asked."""
-    ways = {"each": "each asked", "once": "asked once"}
-    return of_ways("copies", "share", ways, {"precision": "precision", "recall": "recall"})
+def of_goals() -> str:
+    """Every goal but those of single families, for rules and judge."""
+    rules, judge = (record.rows(RESULTS / path.name) for path in (RULES, JUDGE))
+    body = [[what, of(rules), of(judge), goal] for what, of, goal in goals([])]
+    return markdown(["", "rules", "judge", "goal"], body)
 
 
 def of_groups() -> str:
     """What is found among samples that belong together, by audits that do not know it and that do."""
-    measures = {"flagged": "flagged", "precision": "precision", "recall": "recall",
-                "precision_of_sure": "precision of sure"}  # fmt: skip
-    return of_ways("groups", "noise", {"plain": "plain", "groups": "with groups"}, measures)
+    found: dict[str, dict[str, list[Row]]] = {}
+    for row in record.rows(RESULTS / "groups.jsonl"):
+        found.setdefault(row["noise"], {}).setdefault(row["way"], []).append(row)
+    measures = ("flagged", "precision", "recall", "precision_of_sure")
+    body = [
+        [noise]
+        + [
+            shown([row[key] for row in by_way[way] if row[key] is not None], ".2f")
+            for key in measures
+            for way in ("plain", "groups")
+        ]
+        for noise, by_way in found.items()
+    ]
+    told = [key.replace("_", " ") for key in measures]
+    return markdown(["", *(f"{key}, {way}" for key in told for way in ("plain", "with groups"))], body)
 
 
 LAB_TABLES: dict[str, dict[str, Callable[[], str]]] = {
-    "audit.md": {"judge": of_judge, "clean": of_clean, "copies": of_copies, "groups": of_groups}
+    "audit.md": {"judge": of_judge, "clean": of_clean, "goals": of_goals, "groups": of_groups}
 }

@@ -1,4 +1,4 @@
-"""Sets that audits are measured on: labels wrong as people err, and foreign samples.
+"""Sets of the judge's evaluation (judge/cases.py): labels wrong as people err, and foreign samples.
 
 Each set has a name, `source noise rate seed` where labels are drawn, and hangs on that name alone.
 """
@@ -15,9 +15,7 @@ from scipy.special import softmax
 from sklearn.datasets import load_digits
 
 from benchmarks import audit_cells
-from graylearn.audit.history import history_probabilities
 from graylearn.errors import DataError
-from graylearn.training.history import History
 
 ROWS = 2400
 """Rows of a set at most, but for the labels of CIFAR-10N."""
@@ -43,8 +41,6 @@ class Case:
     one_true_class: bool
     probabilities: np.ndarray | None = None
     """(N, K) out-of-sample probabilities from elsewhere."""
-    history: History | None = None
-    """Of one training run, whose network has seen the labels."""
 
     @property
     def bad(self) -> np.ndarray:
@@ -55,7 +51,6 @@ class Case:
 class Folders:
     data: Path
     features: Path
-    histories: Path
 
 
 def renumbered(y: np.ndarray) -> np.ndarray:
@@ -182,16 +177,6 @@ def given_networks(labels: str, network: str, folders: Folders) -> Case:
         p = file["p"].astype(np.float64)
         given, clean = file["label"].astype(np.int64), file["clean"].astype(np.int64)
     return Case(None, given, clean, 10, True, p / p.sum(axis=1, keepdims=True))
-
-
-def kept_history(labels: str, folders: Folders) -> Case:
-    """A ResNet18's own history on people's labels, 200 epochs of gl; no features."""
-    path = folders.histories / f"cifar10n-{labels}-gl.npz"
-    with np.load(path) as file:
-        clean = file["true_y"].astype(np.int64)
-    history = History.load(path)
-    given = history.targets.numpy().astype(np.int64)
-    return Case(None, given, clean, 10, True, history_probabilities(history), history)
 
 
 def foreign(cell: str, setting: str, seed: int, folders: Folders) -> Case:

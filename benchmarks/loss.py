@@ -1,10 +1,9 @@
 """The Gray loss, forward + backward, beside its reference, cross_entropy and what the memory allows.
 
-    python -m benchmarks loss                                   # CPU: one thread, CPU time of the process
-    python -m benchmarks loss --device cuda
+    python -m benchmarks loss                                   # needs a CUDA device
 
 Each implementation is first held to float64 on fresh inputs. Inputs rotate through sets larger than the L2
-cache. On CUDA `time` is what the device needs (a CUDA graph of one step a set, replayed; events; median) and
+cache. `time` is what the device needs (a CUDA graph of one step per set, replayed; events; median) and
 `eager` what a Python loop sees, which for small batches is the price of the calls. `memory` is the peak
 beside logits and targets, in gradient buffers. The floor is the logits read once and the gradient written
 once at the bandwidth of a copy measured in the same run.
@@ -34,7 +33,7 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 Batch = tuple[Tensor, Tensor]
 
 
-def losses(device: str) -> dict[str, Loss]:
+def losses() -> dict[str, Loss]:
     """What is measured, by name; "ours" is what gray_loss does when not told otherwise."""
 
     def by(impl: str) -> Loss:
@@ -42,21 +41,20 @@ def losses(device: str) -> dict[str, Loss]:
 
     # One function meets every size and type here; past the limit it would quietly run uncompiled.
     torch._dynamo.config.recompile_limit = 64  # type: ignore[attr-defined]
-    found = {
+    return {
         "reference": by("reference"),
         "compiled reference": torch.compile(by("reference"), dynamic=False),
+        "ours": by("auto"),
+        "ours, fused": by("fused"),
+        "cross_entropy": F.cross_entropy,
     }
-    found |= {"ours": by("auto")}
-    if device == "cuda":
-        found |= {"ours, fused": by("fused")}
-    return found | {"cross_entropy": F.cross_entropy}
 
 
-def batch(rows: int, classes: int, dtype: torch.dtype, device: str, kind: str, seed: int) -> Batch:
+def batch(rows: int, classes: int, dtype: torch.dtype, kind: str, seed: int) -> Batch:
     """Fresh logits: normal, or peaked as a trained network's, where half of the rows have a sure class."""
-    generator = torch.Generator(device).manual_seed(seed)
-    logits = torch.empty(rows, classes, dtype=dtype, device=device).normal_(generator=generator)
-    target = torch.randint(classes, (rows,), generator=generator, device=device)
+    generator = torch.Generator("cuda").manual_seed(seed)
+    logits = torch.empty(rows, classes, dtype=dtype, device="cuda").normal_(generator=generator)
+    target = torch.randint(classes, (rows,), generator=generator, device="cuda")
     if kind == "peaked":
         logits[::2].scatter_(1, target[::2, None], 12.0 + math.log(classes))
     return logits.requires_grad_(), target
@@ -70,12 +68,10 @@ def step(loss: Loss, logits: Tensor, target: Tensor) -> None:
 # -- right first --------------------------------------------------------------------------------------
 
 
-def errors(
-    loss: Loss, kind: str, rows: int, classes: int, dtype: torch.dtype, device: str
-) -> tuple[float, float]:
+def errors(loss: Loss, kind: str, rows: int, classes: int, dtype: torch.dtype) -> tuple[float, float]:
     """Relative error of the loss, and of the gradient beside its largest value, against float64."""
     rows = max(2, min(rows, (1 << 24) // classes))
-    logits, target = batch(rows, classes, dtype, device, kind, seed=time.time_ns() % 2**31)
+    logits, target = batch(rows, classes, dtype, kind, seed=time.time_ns() % 2**31)
     step(loss, logits, target)
     value = loss(logits, target).item()
     exact = logits.detach().double().requires_grad_()
@@ -100,16 +96,6 @@ def device_seconds(run: Callable[[], None], repeats: int) -> float:
         end.record()
         end.synchronize()
         times.append(start.elapsed_time(end) / 1e3)
-    return statistics.median(times)
-
-
-def cpu_seconds(run: Callable[[], None], repeats: int) -> float:
-    """Median CPU time of this process for `run`: other work on the machine does not count."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        run()
-        times.append(time.process_time() - start)
     return statistics.median(times)
 
 
@@ -166,89 +152,62 @@ def cuda_memory(loss: Loss, logits: Tensor, target: Tensor) -> int:
     return torch.cuda.max_memory_allocated() - before
 
 
-def cpu_memory(loss: Loss, logits: Tensor, target: Tensor) -> int:
-    """Peak bytes that torch's allocator held, from the profiler's list of allocations."""
-    step(loss, logits, target)
-    logits.grad = None
-    with torch.profiler.profile(profile_memory=True) as profile:
-        step(loss, logits, target)
-    logits.grad = None
-    assert profile.profiler is not None
-    seen = [event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"]
-    seen.sort(key=lambda event: event.start_ns())
-    return max(itertools.accumulate(event.nbytes() for event in seen), default=0)
-
-
-def copy_bandwidth(device: str) -> float:
+def copy_bandwidth() -> float:
     """Bytes read and written a second by a copy that fits no cache."""
-    size = (1 << 30) if device == "cuda" else (1 << 28)
-    source = torch.empty(size, dtype=torch.uint8, device=device).fill_(1)
+    source = torch.empty(1 << 30, dtype=torch.uint8, device="cuda").fill_(1)
     target = torch.empty_like(source)
 
     def copy() -> None:
         target.copy_(source)
 
     copy()
-    seconds = (device_seconds if device == "cuda" else cpu_seconds)(copy, 15)
-    return 2 * size / seconds
+    return 2 * len(source) / device_seconds(copy, 15)
 
 
-def measure(loss: Loss, sets: list[Batch], device: str) -> dict[str, Any]:
+def measure(loss: Loss, sets: list[Batch]) -> dict[str, Any]:
     logits, target = sets[0]
-    buffer = logits.numel() * logits.element_size()
-    if device == "cuda":
-        found: dict[str, Any] = time_on_cuda(loss, sets)
-        memory = cuda_memory(loss, logits, target)
-    else:
-        step(loss, logits, target)
-        found = {"time_s": cpu_seconds(lambda: step(loss, logits, target), 7)}
-        memory = cpu_memory(loss, logits, target)
-    return found | {"memory_bytes": memory, "memory_buffers": memory / buffer}
+    found: dict[str, Any] = time_on_cuda(loss, sets)
+    memory = cuda_memory(loss, logits, target)
+    return found | {
+        "memory_bytes": memory,
+        "memory_buffers": memory / (logits.numel() * logits.element_size()),
+    }
 
 
 # -- runs ---------------------------------------------------------------------------------------------
 
 
-def input_sets(rows: int, classes: int, dtype: torch.dtype, device: str, kind: str) -> list[Batch]:
+def input_sets(rows: int, classes: int, dtype: torch.dtype, kind: str) -> list[Batch]:
     """Enough sets that their logits are several times an L2 cache of 50 MB."""
     buffer = rows * classes * torch.empty((), dtype=dtype).element_size()
-    count = max(2, min(64, math.ceil(256e6 / buffer))) if device == "cuda" else 1
-    return [batch(rows, classes, dtype, device, kind, seed) for seed in range(count)]
+    count = max(2, min(64, math.ceil(256e6 / buffer)))
+    return [batch(rows, classes, dtype, kind, seed) for seed in range(count)]
 
 
 def compare(options: argparse.Namespace) -> None:
-    device, kind = options.device, options.logits
-    copy = copy_bandwidth(device)
+    kind, copy = options.logits, copy_bandwidth()
     print(f"copy bandwidth {copy / 1e9:.0f} GB/s", flush=True)
     for (rows_, classes), name in itertools.product(options.sizes, options.dtypes):
         dtype = DTYPES[name]
         floor = 2 * rows_ * classes * torch.empty((), dtype=dtype).element_size() / copy
         print(f"\n({rows_}, {classes}) {name}, floor {floor * 1e6:.1f} us", flush=True)
-        for who, loss in losses(device).items():
+        for who, loss in losses().items():
             wrong: tuple[float | None, float | None] = (None, None)
             if who != "cross_entropy":
-                wrong = errors(loss, kind, rows_, classes, dtype, device)
-            sets = input_sets(rows_, classes, dtype, device, kind)
-            found = measure(loss, sets, device)
+                wrong = errors(loss, kind, rows_, classes, dtype)
+            sets = input_sets(rows_, classes, dtype, kind)
+            found = measure(loss, sets)
             del sets
-            if device == "cuda":
-                torch.cuda.empty_cache()
+            torch.cuda.empty_cache()
             print(
                 f"  {who:20s} {found['time_s'] * 1e6:10.1f} us {found['time_s'] / floor:7.2f} x floor", wrong
             )
             row = record(
-                "loss", rows=rows_, classes=classes, dtype=name, device=device, logits=kind, loss=who,
+                "loss", rows=rows_, classes=classes, dtype=name, device="cuda", logits=kind, loss=who,
                 **found, floor_s=floor, copy_bytes_per_s=copy, relative_error=wrong[0],
-                gradient_error=wrong[1], triton=triton_version(), threads=torch.get_num_threads(),
+                gradient_error=wrong[1], triton=importlib.metadata.version("triton"),
             )  # fmt: skip
             append(row, options.out)
-
-
-def triton_version() -> str | None:
-    try:
-        return importlib.metadata.version("triton")
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def table() -> str:
@@ -277,7 +236,6 @@ LAB_TABLES = {"measurements.md": {"loss": table}}
 
 def main() -> None:
     parser = described(__doc__)
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--sizes", default=SIZES, help=f"NxK,...; default {SIZES}")
     parser.add_argument("--dtypes", default="float32,bfloat16")
     parser.add_argument("--logits", choices=["normal", "peaked"], default="normal")
@@ -285,6 +243,4 @@ def main() -> None:
     options = parser.parse_args()
     options.sizes = [tuple(int(n) for n in size.split("x")) for size in options.sizes.split(",")]
     options.dtypes = options.dtypes.split(",")
-    if options.device == "cpu":
-        torch.set_num_threads(1)
     compare(options)

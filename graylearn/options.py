@@ -11,6 +11,7 @@ import ast
 import functools
 import inspect
 import math
+import sys
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,14 @@ IdLike = Literal["drop", "keep"]
 OverlapSetting = Literal["auto", "none", "possible"]
 Log = Literal["auto", "bar", "lines", "none"]
 """How a person is told how far something is: "auto" is a bar on a terminal and lines elsewhere."""
+
+
+def settled(log: Log) -> Log:
+    """What `auto` stands for: a bar where standard error is a terminal, else lines."""
+    if log != "auto":
+        return log
+    return "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"
+
 
 LEAST = {
     "epochs": 1,
@@ -85,13 +94,11 @@ class Learning:
     augment: bool = False
     """Random crops and flips of training images."""
     mode: ModeSetting = "auto"
-    """How to audit: by networks that did not see a sample (held-out), or by the history of the one fit; auto
-    is held-out, but for pixels history."""
+    """How to audit: by views that do not see a sample's label (held-out), or by the history of the one fit;
+    auto is held-out, but for pixels history."""
     overlap: OverlapSetting = "auto"
     """Whether a sample may lie between two classes, as measured quantities do (possible), or each has one
-    true class that a person could tell (none): then labels that look like another class are held against
-    their samples more readily. auto is possible for tables, none for texts and arrays of 32 numbers or more a
-    sample."""
+    true class that a person could tell (none); auto says nothing of them."""
     id_like: IdLike = "drop"
     """Columns of a table that seem to name the rows, because their values are all different and count, are
     single words or are called an id: drop leaves them out of what is learned from, keep learns from them."""

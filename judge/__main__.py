@@ -1,11 +1,11 @@
-"""`python -m judge train | evaluate | tables | cases | gate`: each with its own --help."""
+"""`python -m judge train | ship | evaluate | tables | cases | prepare | gate`: each with its own --help."""
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
 
-COMMANDS = ("train", "evaluate", "tables", "cases", "prepare", "gate")
+COMMANDS = ("train", "ship", "evaluate", "tables", "cases", "prepare", "gate")
 
 
 def main() -> None:

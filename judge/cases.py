@@ -316,7 +316,7 @@ def published(make: Callable[..., Any], folders: Folders | None, *words: Any) ->
     from benchmarks import human_noise_sets
 
     if folders is not None:
-        words = *words, human_noise_sets.Folders(folders.data, folders.features, folders.data)
+        words = *words, human_noise_sets.Folders(folders.data, folders.features)
     case = make(*words)
     return arrays(case.x, case.y, case.true_y)
 
@@ -436,7 +436,7 @@ def _as_published() -> Iterator[Case]:
         ("kinds", human_noise_clean.two_kinds),
         ("rare", human_noise_clean.rare_sets),
     ):
-        nowhere = sets.Folders(Path(), Path(), Path())
+        nowhere = sets.Folders(Path(), Path())
         for place, (name, _) in enumerate(made_by(nowhere, "aside")):
 
             def nth(where: Any, made_by: Any = made_by, place: int = place) -> Any:

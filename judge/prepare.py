@@ -423,13 +423,13 @@ MAKERS: dict[str, Callable[[Path], Made]] = {
 }  # fmt: skip
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--raw", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("names", nargs="*", help="all of them, if none is named")
-    asked = parser.parse_args()
+    asked = parser.parse_args(argv)
     asked.out.mkdir(parents=True, exist_ok=True)
     names = asked.names or [*MAKERS, "sklearn", "uci", "r"]
     for name in names:

@@ -22,13 +22,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 from graylearn.array_types import Floats
+from graylearn.audit.copies import different
+from graylearn.audit.evidence import VIEWS, Evidence, gather
 from graylearn.audit.scaling import reduced, scaled
+from graylearn.audit.views import Rows, Views, look
 from graylearn.data.order import row_numbers
-from judge.copies import different
 from judge.draw import DirtySet, draw
-from judge.evidence import VIEWS, Evidence, gather
 from judge.sources import load
-from judge.views import Rows, Views, look
 
 Random = np.random.Generator
 SHARD = 100

@@ -23,8 +23,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from judge.evidence import COLUMNS
-from judge.network import _PLACES, FAR, Judge, write_judge
+from graylearn.audit.evidence import COLUMNS
+from graylearn.audit.judge import _PLACES, FAR, Judge, write_judge
 from judge.shards import LIKELY, OTHER, SHARD, make
 from judge.sources import SOURCES
 

@@ -17,10 +17,10 @@ REVISIONS = {"table": 1, "released": 2, "image": 2}
 Images: 2 since the last two batches of an epoch share what is left. Protocol released: 2 since it is the
 authors' loop step by step."""
 
-RECIPE = ("weight_decay", "momentum", "padding", "double_softmax", "normalised")
+RECIPE = ("weight_decay", "momentum", "padding", "zipped", "double_softmax", "normalised")
 """What a cell may change of how its preset or protocol trains. Images: two settings of SGD; what lies beyond
-the edge of a crop; a softmax at the end of the network. Tables of protocol released: features of mean 0 and
-standard deviation 1."""
+the edge of a crop; as many OOD samples in each batch, in their order; a softmax at the end of the network.
+Tables of protocol released: features of mean 0 and standard deviation 1."""
 
 OWN_METHODS = ("oracle", "majority", "gl+refine")
 """What a cell may name beside METHODS: standard training on the in-distribution samples alone; the prediction

@@ -84,7 +84,7 @@ def _fetch(name: str, data: Path | None) -> None:
     ) as bar:  # fmt: skip
         task = bar.add_task(name, total=None)
 
-        def seen(received: int, total: int | None) -> None:
+        def seen(received: int, total: int) -> None:
             bar.update(task, completed=received, total=total)
 
         folder = download(name, data, progress=seen)

@@ -181,7 +181,7 @@ READINGS = Experiment(
         _read_as(("gl",), options=(("mean", True),)),
         _read_as(("gl",), options=(("detach", False),)),
         _read_as(("standard", "gl"), recipe=(("double_softmax", True),)),
-        _read_as(("standard", "gl"), recipe=(("padding", "zero"),)),
+        _read_as(("standard", "gl"), recipe=(("padding", "zero"), ("zipped", True))),
     ),
     quick=(
         _quick(("standard", "gl", "oracle")),

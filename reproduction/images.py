@@ -12,11 +12,15 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
+from unittest import mock
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from graylearn.data import Contaminated, Samples
@@ -26,12 +30,12 @@ from graylearn.estimator.networks import build_network
 from graylearn.estimator.pipeline import Pipeline, PlannedFit, Run, Stage, Stages
 from graylearn.estimator.trainset import plain_training_set
 from graylearn.methods import Method
-from graylearn.training import PRESETS, History, Result, Settings
+from graylearn.training import PRESETS, History, Result, Settings, seeding
 from graylearn.training.devices import choose
 from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.predict import as_tensor
 from graylearn.training.settings import resolve
-from reproduction.cells import Cell
+from reproduction.cells import CLEAN, Cell
 from reproduction.epoch_tests import EpochTests
 from reproduction.measure import audited, tested, trained
 from reproduction.nets import make
@@ -129,7 +133,8 @@ def _measured(
     pipeline = replace(pipeline, stages=TracedStages(cell, traces, progress, test))
     began = time.perf_counter()
     try:
-        result, _ = pipeline.train(fit)
+        with _zipped(cell, train_set.is_ood):
+            result, _ = pipeline.train(fit)
     except FolderTakenError:  # another process trains this cell, whose checkpoints are its own
         raise
     except CheckpointError as error:
@@ -138,7 +143,8 @@ def _measured(
         # damaged, or of other data or code than now
         print(f"{cell.key} begins anew: {error}", file=sys.stderr, flush=True)
         traces.clear(cell)
-        result, _ = pipeline.train(replace(fit, networks=(pipeline.new_network(cell.seed),)))
+        with _zipped(cell, train_set.is_ood):
+            result, _ = pipeline.train(replace(fit, networks=(pipeline.new_network(cell.seed),)))
     seconds = time.perf_counter() - began + _before(result, progress)
     measured = tested(result.predict_logits(test.x), test.y, with_bins=True)
     measured |= trained(train_set, result.history, clean=cell.method == "oracle")
@@ -149,6 +155,28 @@ def _measured(
     measured["seconds"] = seconds
     measured["images_per_second"] = float(np.median([row["samples_per_second"] for row in result.log]))
     return result, measured
+
+
+@contextmanager
+def _zipped(cell: Cell, is_ood: NDArray[np.bool_]) -> Iterator[None]:
+    """Recipe `zipped`: OOD samples, never shuffled, spread evenly among shuffled in-distribution samples.
+
+    The released loop puts so many of each into every batch. Training has no setting for the order of its
+    samples, and needs none but for this.
+    """
+    if not dict(cell.recipe).get("zipped") or cell.method in CLEAN:
+        yield
+        return
+    inside, outside = (torch.from_numpy(np.flatnonzero(part)) for part in (~is_ood, is_ood))
+    places = torch.cat([(torch.arange(len(part)) + 0.5) / len(part) for part in (inside, outside)])
+    shuffled = seeding.epoch_order
+
+    def order(num_samples: int, seed: int, epoch: int) -> torch.Tensor:
+        mixed = torch.cat([inside[shuffled(len(inside), seed, epoch)], outside])
+        return mixed[places.argsort(stable=True)]
+
+    with mock.patch.object(seeding, "epoch_order", order):
+        yield
 
 
 def _before(result: Result, progress: Progress) -> float:

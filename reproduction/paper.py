@@ -45,18 +45,6 @@ TABLE2: dict[str, dict[str, float]] = {
 TABLE2_AVERAGE: dict[str, float] = _line(61.6, 61.7, 62.1, 54.6, 62.3, 61.8, 61.8, 64.2, 66.3, 72.4)
 """The averages printed under the second table; two of them are not the averages of its lines (see errata)."""
 
-INSTANCES: dict[str, int] = {
-    "abalone": 4177,
-    "arrhythmia": 87553,
-    "gene": 801,
-    "iris": 150,
-    "skyserver": 100_000,
-    "speech": 3960,
-    "stellar": 100_000,
-    "wineqt": 1143,
-}
-"""Rows of each tabular set as its table of datasets has them."""
-
 CLASSES_LEFT: dict[str, int] = {
     "abalone": 2,
     "arrhythmia": 4,

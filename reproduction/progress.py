@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
-from graylearn.audit.progress import duration
+from graylearn.progress import duration
 from graylearn.training.loop import EpochEnd
 
 EVERY = 20.0

@@ -55,25 +55,10 @@ class Record:
         """The seed of split, contamination, initialisation and order."""
         return int(self.cell.get("seed", 0))
 
-    @property
-    def accuracy(self) -> float:
-        """Test accuracy, percent."""
-        return 100 * float(self.measured["accuracy"])
-
-    @property
-    def ece(self) -> float | None:
-        """Calibration error, percent."""
-        return self.percent("ece")
-
     def percent(self, name: str) -> float | None:
         """A measured share in percent; None where it was not measured."""
         value = self.measured.get(name)
         return None if value is None else 100 * float(value)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """A setting of the cell; None counts as not set."""
-        value = self.cell.get(name)
-        return default if value is None else value
 
     def settings(self, without: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
         """What this cell shares with the other methods and seeds of its column, in a form to compare."""
@@ -141,12 +126,6 @@ def groups(found: Sequence[Record]) -> list[Group]:
         shared = {name: value for name, value in members[0].cell.items() if name not in NOT_SETTINGS}
         made.append(Group(shared, by_method))
     return made
-
-
-def every_record(found: Iterable[Group]) -> list[Record]:
-    """All records of some groups, each once: an oracle serves several."""
-    every = (record for group in found for by_seed in group.by_method.values() for record in by_seed.values())
-    return list({id(record): record for record in every}.values())
 
 
 def _oracles_for(

@@ -155,7 +155,7 @@ def _part(train: Contaminated, cell: Cell) -> Contaminated:
 def _read(name: str, folder: str | None, protocol: str) -> Samples:
     """A whole table, read once a process."""
     if name not in CARRIED:
-        return load(name, folder, split="all", protocol="released" if protocol == "released" else "paper")
+        return load(name, folder, protocol="released" if protocol == "released" else "paper")
     from sklearn import datasets  # late: it takes a second and real tables do without
 
     bunch = datasets.load_wine() if name == "wine" else datasets.load_digits()

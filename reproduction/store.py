@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -70,52 +70,10 @@ class Store:
                 found[name] = row
         return list(found.values())
 
-    def replaced(self, experiment: str) -> list[tuple[Row, Row]]:
-        """(earlier, latest) of each cell of an experiment that has several results."""
-        latest = {row["key"]: row for row in self.rows(experiment)}
-        every = [(row, latest[row["key"]]) for row in self._read() if row["experiment"] == experiment]
-        return [(earlier, later) for earlier, later in every if earlier != later]
-
     def pending(self, cells: Iterable[Cell], experiment: str | None = None) -> list[Cell]:
         """The cells that have no result yet, in their order, each once."""
         done = {row["key"] for row in self.rows(experiment)}
         return [cell for key, cell in {cell.key: cell for cell in cells}.items() if key not in done]
-
-    def end(self) -> int:
-        """Where the last whole line ends, in bytes: what `appended` reads on from."""
-        try:
-            file = os.open(self.path, os.O_RDONLY)
-        except FileNotFoundError:
-            return 0
-        except OSError as error:
-            raise DataError(f"cannot read {self.path}: {error.strerror}") from error
-        try:
-            return _end_of_lines(file)
-        finally:
-            os.close(file)
-
-    def appended(self, since: int) -> tuple[list[Row], int]:
-        """The rows that were added behind a place in the file, and the place where they end.
-
-        Lines that are no rows are passed over: whoever reads the whole file names them.
-        """
-        try:
-            with self.path.open("rb") as file:
-                if file.seek(0, os.SEEK_END) < since:  # somebody made the file anew
-                    since = 0
-                file.seek(since)
-                content = file.read()
-        except FileNotFoundError:
-            return [], 0
-        except OSError as error:
-            raise DataError(f"cannot read {self.path}: {error.strerror}") from error
-        whole = content[: content.rfind(b"\n") + 1]
-        rows = []
-        for line in whole.split(b"\n"):
-            with suppress(ValueError):
-                if _is_row(row := json.loads(line)):
-                    rows.append(row)
-        return rows, since + len(whole)
 
     def _read(self) -> Iterator[Row]:
         try:

@@ -2,8 +2,7 @@
 
 Units of work run one after another in this process, or several at once through joblib; each takes one thread
 of the CPU, so that the numbers do not depend on how many run beside it. The store is written by the sweep
-alone, as results come in: whatever ends it, the next one goes on from there, and several at once share the
-work.
+alone, as results come in: whatever ends it, the next one goes on from there.
 """
 
 from __future__ import annotations
@@ -31,11 +30,10 @@ from reproduction.grids import Experiment
 from reproduction.mps import shared_gpu
 from reproduction.options import Options
 from reproduction.progress import followed
-from reproduction.queue import Queue
 from reproduction.sets import files_needed, sets_of
 from reproduction.store import Row, Store
 from reproduction.traces import Traces
-from reproduction.units import Failure, Unit, run_unit
+from reproduction.units import Failure, Unit, make_units, run_unit
 
 
 @dataclass
@@ -50,8 +48,6 @@ class Outcome:
     """Under which name they are there."""
     ran: int = 0
     """Cells that were run now."""
-    elsewhere: int = 0
-    """Cells that another sweep on the same store finished meanwhile."""
     waiting: dict[str, str] = field(default_factory=dict)
     """By the key of a cell whose data is not at hand, the files it needs."""
     failed: list[Failure] = field(default_factory=list)
@@ -92,7 +88,6 @@ def sweep(
     store = Store(default_store(experiment, options))
     cells = experiment.cells(options)
     outcome = Outcome(cells, store, experiment.name)
-    since = store.end()  # before the store is asked what is pending: nothing may slip through between
     if not options.refresh:
         _borrow(experiment, store, cells)
     folder = _folder(options)
@@ -103,21 +98,18 @@ def sweep(
     if begin is not None:
         begin(outcome, len(pending))
     deadline = None if options.time_limit is None else began + options.time_limit
-    queue = Queue(store, experiment.name, pending, since)
     traces = _traces(store, options)
     with followed(traces.progress, tell):
-        for row in _run(queue, experiment.name, folder, options, deadline, traces):
+        for row in _run(make_units(pending), experiment.name, folder, options, deadline, traces):
             if isinstance(row, Failure):
                 outcome.failed.append(row)
             else:
-                queue.append(row)
+                store.append(row)
                 outcome.ran += 1
             _clear(traces, row, pending)
-            outcome.elsewhere = queue.elsewhere
             if report is not None:
-                report(row, outcome.ran + len(outcome.failed) + outcome.elsewhere, len(pending))
-    outcome.elsewhere = queue.elsewhere
-    outcome.left = len(pending) - outcome.ran - len(outcome.failed) - outcome.elsewhere
+                report(row, outcome.ran + len(outcome.failed), len(pending))
+    outcome.left = len(pending) - outcome.ran - len(outcome.failed)
     return outcome
 
 

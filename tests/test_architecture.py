@@ -20,18 +20,19 @@ MAY_IMPORT = {
     "notebook": set(),
     "torch_internals": set(),
     "options": {"errors"},
+    "progress": set(),
     "extras": {"errors"},
     "paths": {"errors"},
     "losses": {"array_types", "errors", "torch_internals"},
     "nets": {"errors"},
     "metrics": {"array_types", "errors", "losses"},
-    "data": {"array_types", "errors", "extras", "lazy", "paths"},
+    "data": {"array_types", "errors", "extras", "lazy", "paths", "progress"},
     "methods": {"array_types", "errors", "losses"},
     "training": {"array_types", "errors", "extras", "losses", "nets", "metrics", "data", "methods"},
     "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
 }
-MAY_IMPORT["training"] |= {"notebook", "options", "torch_internals"}
-MAY_IMPORT["audit"] |= {"array_types", "notebook", "options"}
+MAY_IMPORT["training"] |= {"notebook", "options", "progress", "torch_internals"}
+MAY_IMPORT["audit"] |= {"array_types", "lazy", "notebook", "options", "progress"}
 MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
 MAY_IMPORT["report"] = MAY_IMPORT["estimator"] | {"estimator", "lazy"}
 MAY_IMPORT["integrations"] = MAY_IMPORT["estimator"] | {"estimator"}

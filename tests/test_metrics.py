@@ -137,25 +137,13 @@ def test_gap_recovered_is_zero_for_standard_one_for_the_oracle_and_linear_betwee
     assert gap_recovered(method, standard, oracle) == pytest.approx((method - standard) / (oracle - standard))
 
 
-def test_gap_recovered_is_not_quoted_for_a_small_or_negative_gap():
-    assert gap_recovered(58.9, 55.0, 60.2) == pytest.approx(0.75)
-    assert gap_recovered(94.5, 94.1, 94.6) is None
-    assert gap_recovered(94.5, 94.1, 94.6, minimum=0.4) == pytest.approx(0.8)
-    assert gap_recovered(95, 95, 90) is None
-    # p + 1 - p is not always 1 in floating point, yet a gap of one point is enough.
-    assert all(gap_recovered(p / 10, p / 10, p / 10 + 1) == 0 for p in range(1000))
-
-
 @pytest.mark.parametrize("metric", [auroc, average_precision, fpr_at_tpr, detection_error])
 @pytest.mark.parametrize(
     ("scores", "is_ood", "message"),
     [
         ([0.1, np.nan], [0, 1], "1 NaN of 2"),
-        ([], [], "scores is empty"),
         ([0.1, 0.2], [1, 1], "all 2 samples are ood"),
-        ([0.1, 0.2], [0, 0], "all 2 samples are in-distribution"),
         ([0.1, 0.2], [0, 1, 1], "is_ood has shape"),
-        ([[0.1, 0.2]], [0], "scores have shape"),
         ([0.1, 0.2], [0, 2], "other than 0 and 1"),
     ],
 )
@@ -169,14 +157,10 @@ def test_detection_names_what_is_wrong_with_its_input(metric, scores, is_ood, me
     ("probabilities", "target", "message"),
     [
         ([[0.5, np.nan]], [0], "1 NaN of 2"),
-        (np.zeros((0, 2)), [], "probabilities is empty"),
         ([[2.0, -1.0]], [0], "apply softmax"),
-        ([[0.9, 0.9]], [0], "apply softmax"),
         ([0.5, 0.5], [0, 1], "expected \\(N, K\\)"),
-        ([[0.5, 0.5]], [0, 1], "target has shape"),
         ([[0.5, 0.5]], [2], "2 classes \\(0..1\\)"),
         ([[0.5, 0.5]], ["cat"], "expected indices of classes"),
-        ([[0.5, 0.5]], [-1], "2 classes \\(0..1\\)"),
     ],
 )
 def test_calibration_names_what_is_wrong_with_its_input(metric, probabilities, target, message):

@@ -6,7 +6,6 @@ import pickle
 import re
 from functools import cache
 
-import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -95,11 +94,6 @@ def test_help_says_each_option_once_and_what_it_means(name):
             "two rows are 7; make ids unique, or pass --no-id to count the rows instead",
         ),
         (
-            DataError("there are two splits;", Hint("split", None, "to choose one")),
-            "there are two splits; pass split= to choose one",
-            "there are two splits; pass --split to choose one",
-        ),
-        (
             DataError("no labels;", Hint("labelled", False, "for data without")),
             "no labels; pass labelled=False for data without",
             "no labels",
@@ -108,11 +102,6 @@ def test_help_says_each_option_once_and_what_it_means(name):
             DataError("one cannot be read. Mend it", Hint("unreadable", "skip", "to leave it out")),
             "one cannot be read. Mend it, or pass unreadable='skip' to leave it out",
             "one cannot be read. Mend it, or pass --unreadable skip to leave it out",
-        ),
-        (
-            DataError("its cells seem to be parted by ';';", Hint("separator", ";")),
-            "its cells seem to be parted by ';'; pass separator=';'",
-            "its cells seem to be parted by ';'; pass --separator ';'",  # a shell ends a command there
         ),
         (
             DataError("two are lists;", Hint("without", ("tags", "my box"), "to do without")),
@@ -124,7 +113,6 @@ def test_help_says_each_option_once_and_what_it_means(name):
             "batch_size is 0, expected a whole number of at least 1",
             "--batch-size is 0, expected a whole number of at least 1",
         ),
-        (SettingsError("both are given"), "both are given", "both are given"),
     ],
 )
 def test_each_face_words_an_error_its_own_way(error, python, flags):
@@ -138,24 +126,3 @@ def test_each_face_words_an_error_its_own_way(error, python, flags):
 def test_an_error_that_quotes_a_file_is_one_line_that_steers_no_terminal():
     error = DataError("the column a\r\n  b\x1b[31m\x85\u2028c is not there")
     assert str(error) == "the column a b\\x1b[31m c is not there"
-
-
-def test_what_would_mend_an_error_is_on_the_same_line():
-    error = DataError("no column is plainly the label;", Hint("label", None, 'with one of: a\n"b", x'))
-    assert str(error) == 'no column is plainly the label; pass label= with one of: a "b", x'
-
-
-def test_a_wrong_value_is_told_in_a_few_words_on_one_line():
-    array = SettingsError.wrong("model", np.zeros((400, 5)), "a torch module")
-    assert str(array) == "model is of type ndarray and shape (400, 5), expected a torch module"
-    long = str(SettingsError.wrong("seed", "x\n" * 1000, "a whole number"))
-    assert len(long) < 300
-    assert "\n" not in long
-    assert long.endswith("..., expected a whole number")
-
-
-def test_an_error_that_quotes_pages_is_cut_in_the_middle():
-    text = str(DataError("begin " + "x" * 10_000 + " end"))
-    assert len(text) < 1600
-    assert text.startswith("begin x")
-    assert text.endswith("x end")

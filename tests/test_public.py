@@ -111,7 +111,7 @@ assert not set({HEAVY!r}) & set(sys.modules)
     assert "Usage" in said
 
 
-@pytest.mark.parametrize("first", ["import graylearn.audit.mixture", "from graylearn import estimator"])
+@pytest.mark.parametrize("first", ["import graylearn.audit.views", "from graylearn import estimator"])
 def test_audit_is_the_function_whatever_was_imported_first(first):
     """The room of the same name is imported on the way, which must not put it in the function's place."""
     said = fresh_but_for_the_libraries(f"""
@@ -119,7 +119,7 @@ def test_audit_is_the_function_whatever_was_imported_first(first):
 import graylearn as gl
 import numpy as np
 from graylearn import audit
-from graylearn.audit import mixture, Audit  # the room is still where imports look for it
+from graylearn.audit import views, Audit  # the room is still where imports look for it
 X = np.random.default_rng(0).normal(size=(40, 3))
 X[20:] += 5
 found = gl.audit(X, np.repeat([0, 1], 20))

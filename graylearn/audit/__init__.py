@@ -1,8 +1,17 @@
-"""From confidences to suspects: scores, a threshold, and the kind of fault."""
+"""From what samples look like to suspects: views, evidence, a learned judge, verdicts."""
 
-from graylearn.audit.audit import audit, audit_history, audit_predictions
-from graylearn.audit.kinds import KINDS, LEVELS
-from graylearn.audit.mixture import NoiseFit, fit_noise
-from graylearn.audit.result import Audit
+from typing import TYPE_CHECKING
 
-__all__ = ["KINDS", "LEVELS", "Audit", "NoiseFit", "audit", "audit_history", "audit_predictions", "fit_noise"]
+from graylearn.lazy import getter, keep_functions
+
+if TYPE_CHECKING:
+    from graylearn.audit.audit import audit
+    from graylearn.audit.kinds import KINDS, LEVELS
+    from graylearn.audit.result import Audit
+
+__all__ = ["KINDS", "LEVELS", "Audit", "audit"]
+
+if not TYPE_CHECKING:
+    __getattr__ = getter(__name__, {"audit": ("audit",), "kinds": ("KINDS", "LEVELS"), "result": ("Audit",)})
+
+keep_functions(__name__, "audit")

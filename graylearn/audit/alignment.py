@@ -124,7 +124,7 @@ def small_ones(images: NDArray[np.uint8], rows: Ints) -> Tensor:
 
 
 def resized(pixels: Tensor, side: int) -> Tensor:
-    """Pictures (N, C, H, W) of so many pixels a side."""
+    """Pictures (N, C, H, W) of `side` pixels a side."""
     return torch.nn.functional.interpolate(pixels, (side, side), mode="bilinear", antialias=True)
 
 

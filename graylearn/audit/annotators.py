@@ -3,7 +3,7 @@
 The model is that of Dawid and Skene: every annotator has a confusion matrix, estimated together with the
 true classes by expectation and maximisation. Two things are added. Annotators with few labels are judged by
 what is known of all of them, as far as their own labels do not say otherwise. And where class probabilities
-of a model are given, at best of networks that did not see the samples, they are what is known of a sample
+of a model are given, at best of one that did not see the samples, they are what is known of a sample
 before anyone is asked, as sure as the annotators bear them out: they settle samples that one person alone
 labelled.
 """
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.heldout import held_out_probabilities
 from graylearn.audit.inputs import as_numbers, as_probabilities
 from graylearn.audit.scaling import reduced, scaled
+from graylearn.audit.verdict import views_say
 from graylearn.data.inputs import as_plain
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Label
@@ -92,7 +92,7 @@ class Crowd:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a sample: id, consensus, confidence, labels, agreeing."""
+        """One row per sample: id, consensus, confidence, labels, agreeing."""
         given = self.label != MISSING
         best = self.probabilities.argmax(axis=1)
         return pd.DataFrame(
@@ -107,7 +107,7 @@ class Crowd:
 
     @property
     def annotator_table(self) -> pd.DataFrame:
-        """One row an annotator: annotator, labels, agrees (with the consensus), quality; the worst first."""
+        """One row per annotator: annotator, labels, agrees (with the consensus), quality; the worst first."""
         given = self.label != MISSING
         agrees = self.label == self.probabilities.argmax(axis=1)[:, None]
         labels = given.sum(axis=0)
@@ -131,21 +131,19 @@ def consensus(
     annotator: str = "annotator",
     label: str = "label",
     classes: Any = None,
-    seed: int = 0,
     id_like: IdLike = "drop",
 ) -> Crowd:
     """Bring the labels of several annotators together.
 
     Args:
-        labels: (N, A), one column an annotator, with None, NaN or blank text where one gave none; or a
-            frame in long form, one label a row. Samples in long form are in the order of their first label.
-        X: features (N, D) of the samples: networks that did not see them are asked as well.
+        labels: (N, A), one column per annotator, with None, NaN or blank text where one gave none; or a
+            frame in long form, one label per row. Samples in long form are in the order of their first label.
+        X: features (N, D) of the samples: views that leave each sample out are asked as well.
         pred_probs: (N, K), the same from a model of your own.
         sample: the column of a long form that names the sample.
         annotator: the one that names who gave the label.
         label: the one of the labels.
         classes: all classes, in the order to keep. None takes those of the labels.
-        seed: of the networks that are asked.
         id_like: "keep" asks the columns of X that seem to name the rows as well.
     """
     names, people, known, given = _read(labels, (sample, annotator, label), classes)
@@ -165,9 +163,8 @@ def consensus(
         said = said[order]
     elif X is not None and len(known) > 1:  # of one class there is nothing to ask
         first, _ = _estimated(ordered, len(known), None)
-        features = reduced(scaled(described, order))
-        said = held_out_probabilities(features, first.argmax(axis=1), len(known), seed=seed).astype(
-            np.float64
+        said = views_say(
+            reduced(scaled(described, order)), described[order], first.argmax(axis=1), len(known)
         )
     probabilities, confusion = _estimated(ordered, len(known), said)
     return Crowd(names, people, known, given, probabilities[np.argsort(order)], confusion)
@@ -197,7 +194,7 @@ def _read(
         labels = np.asarray(labels, dtype=object)
     if labels.ndim != 2 or not labels.size:
         raise DataError(
-            "labels must be (N, A), one column an annotator, or a frame in long form with the columns "
+            "labels must be (N, A), one column per annotator, or a frame in long form with the columns "
             f"{', '.join(columns)}"
         )
     frame = pd.DataFrame(labels)

@@ -1,4 +1,4 @@
-"""Which labels are given to samples of which other class, and how often: one row a pair of classes."""
+"""Which labels are given to samples of which other class, and how often: one row per pair of classes."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Duplicates:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a sample that has a copy: index, group, kind (exact or near), contradicting."""
+        """One row per sample that has a copy: index, group, kind (exact or near), contradicting."""
         rows = [
             (int(member), number, "exact" if self.exact[number] else "near", bool(self.contradicting[number]))
             for number, members in enumerate(self.groups)

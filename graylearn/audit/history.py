@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.heldout import schedule_for
 from graylearn.audit.inputs import as_ids
 from graylearn.data.inputs import as_plain, is_sparse
 from graylearn.errors import DataError
 from graylearn.nets.mlp import MLP
 from graylearn.training import History, OptimizerSettings, devices, seeding, train
+from graylearn.training.schedules import batch_size_for, epochs_for
 
 DROPOUT = 0.2
 EPOCHS, MIN_STEPS = 6, 120
@@ -91,14 +91,14 @@ def in_order_of(history: History, ids: NDArray[Any]) -> History:
 
 
 LONG_RUN = 40
-"""Epochs from which on a run may have learnt labels by heart."""
+"""Epochs from which on a run may have memorised labels."""
 _ASKED, _VOTES = 5000, 1 << 27
 
 
-def epochs_before_heart(
+def epochs_before_memorising(
     label: Ints, predicted: NDArray[np.integer], seen: NDArray[np.bool_] | None = None
 ) -> slice:
-    """The epochs (E, N) of a long run after its first steps and before it learns labels by heart.
+    """The epochs (E, N) of a long run after its first steps and before it memorises labels.
 
     From where the vote of the last half of the epochs so far fits the labels better than the epoch itself, to
     where the epoch fits them better than that vote. All epochs of a short run, or where it cannot be told.
@@ -131,26 +131,10 @@ def epochs_before_heart(
     return slice(first or 0, epochs)
 
 
-def epochs_differ(predicted: NDArray[np.integer], seen: NDArray[np.bool_]) -> float:
-    """Share of samples called otherwise from one epoch (E, N) that saw them to the next.
-
-    A sample that was seen once counts as one called otherwise.
-    """
-    changed, pairs = np.zeros(predicted.shape[1:]), np.zeros(predicted.shape[1:])
-    last, known = predicted[0], seen[0]
-    for now, shown in zip(predicted[1:], seen[1:], strict=True):
-        both = known & shown
-        pairs += both
-        changed += both & (now != last)
-        last, known = np.where(shown, now, last), known | shown
-    share = np.divide(changed, pairs, out=np.ones_like(changed), where=pairs > 0)
-    return float(share[known].mean()) if known.any() else 1.0
-
-
 def history_probabilities(history: History, kept: slice | None = None) -> Floats:
     """(N, K) class probabilities averaged over epochs, as far as a history tells them.
 
-    Of a long run, only epochs before it learns labels by heart count (`epochs_before_heart`: kept, if known).
+    Of a long run, only epochs before it memorises labels count (`epochs_before_memorising`: kept, if known).
     Of each epoch it keeps the probability of the given label, the largest one and whose it was; what is
     left over is shared evenly among the other classes. A sample never seen gets even shares.
     """
@@ -159,7 +143,7 @@ def history_probabilities(history: History, kept: slice | None = None) -> Floats
     rows = np.arange(n)
     total, seen = np.zeros((n, num_classes)), np.zeros(n)
     if kept is None:
-        kept = epochs_before_heart(label, history.predicted, ~np.isnan(history.label_confidence))
+        kept = epochs_before_memorising(label, history.predicted, ~np.isnan(history.label_confidence))
     told = (history.label_confidence, history.max_confidence, history.predicted)
     for own, largest, predicted in zip(*(values[kept] for values in told), strict=True):
         known = ~np.isnan(own)
@@ -180,29 +164,33 @@ def history_probabilities(history: History, kept: slice | None = None) -> Floats
     return np.asarray(mean / mean.sum(axis=1, keepdims=True))
 
 
-def train_for_history(
+def short_run(
     features: NDArray[np.float32],
+    content: NDArray[np.uint64],
     label: Ints,
     num_classes: int,
     *,
-    epochs: int = EPOCHS,
+    epochs: int | None = None,
     seed: int = 0,
     device: str | torch.device = "cpu",
-) -> History:
-    """One Gray Learning run of a small network on all samples; its history is all that is kept.
+) -> Floats:
+    """(N, K) class probabilities over one Gray Learning run of a small network on all samples.
 
     A short run at three times the usual rate: the network learns what samples of a class have in common and
-    stops before it learns single labels by heart.
+    stops before it memorises single labels. Batches are drawn in the order of the samples' content.
     """
-    batch, rate, _ = schedule_for(len(label), epochs)
-    rate *= 3
+    epochs = EPOCHS if epochs is None else epochs
+    batch = batch_size_for(len(label))
+    rate = 3e-3 * math.sqrt(batch / 32)
+    epochs = epochs_for(len(label), batch, epochs)
     epochs = max(epochs, math.ceil(MIN_STEPS / math.ceil(max(len(label), 1) / batch)))
     with seeding.seeded(seed, devices.choose(device)):  # the caller's random numbers stay as they were
         torch.manual_seed(seed)
         model = MLP(num_classes, (features.shape[1],), dropout=DROPOUT)
+    order = np.lexsort([label, content])
     result = train(
         model,
-        (features, label),
+        (features[order], label[order]),
         method="gl-label",
         epochs=epochs,
         batch_size=batch,
@@ -211,4 +199,6 @@ def train_for_history(
         device=device,
         log="none",
     )
-    return result.raise_if_interrupted().history
+    found = np.empty((len(label), num_classes))
+    found[order] = history_probabilities(result.raise_if_interrupted().history)
+    return found

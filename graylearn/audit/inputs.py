@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn import config_context
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.encoding.column_kinds import ColumnKind, learned_columns, note_infinite
-from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.encoding.label_notes import note_telling_columns
+from graylearn.data.groups import group_numbers
 from graylearn.data.inputs import TEXT, as_dense, as_plain, as_rows
 from graylearn.data.inputs import as_ids as as_ids
 from graylearn.data.inputs import as_labels as as_labels
-from graylearn.data.order import canonical_order
-from graylearn.data.samples import Label
+from graylearn.data.order import row_numbers
+from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError
-from graylearn.options import IdLike, check
+from graylearn.options import IdLike, OverlapSetting, check
 
 MAX_PIXELS = 1024
 """Values of one image up to which its pixels serve as features: on 8 x 8 digits they do (average precision
@@ -30,25 +29,48 @@ MAX_PIXELS = 1024
 _MISSING = "taken as missing; where they stand for large values, give large numbers"
 
 
+def described(
+    x: Any, label: Ints, id_like: IdLike = "drop", given: Floats | None = None
+) -> tuple[NDArray[np.uint64], NDArray[np.float32] | None]:
+    """(N,) a number of each sample's content, and scaled features (N, D), None where there are none.
+
+    given: (N, K) what a model says of the samples; their content where x is None.
+    """
+    if x is None:
+        assert given is not None
+        return row_numbers(given), None
+    numbers = as_numbers(x, len(label), id_like, label)
+    content = row_numbers(numbers)
+    order = np.lexsort(
+        [label, content]
+    )  # sums over samples depend on their order, the user's must not matter
+    features = np.empty((len(label), 0), np.float32)
+    if len(label):
+        ordered = reduced(scaled(numbers, order))
+        features = np.empty_like(ordered)
+        features[order] = ordered
+    return content, features
+
+
 def as_features(x: Any, n: int, id_like: IdLike = "drop") -> NDArray[np.float32]:
     """Whatever describes N samples, one row each, as scaled features (N, D); see `as_numbers`."""
     return reduced(scaled(as_numbers(x, n, id_like)))
 
 
-def ordered_features(
-    x: Any, label: Ints, id_like: IdLike = "drop", told: NDArray[Any] | None = None
-) -> tuple[NDArray[np.float32] | None, Ints]:
-    """Features as of `as_features`, and the order (N,) of the samples that they are in, the canonical one.
+def one_class(overlap: OverlapSetting) -> bool | None:
+    """Whether the user says that each sample has one true class; None where nothing is said."""
+    check({"overlap": overlap})
+    return {"none": True, "possible": False}.get(overlap)
 
-    Which network is asked about a sample, and sums over samples, depend on their order: an audit is made in
-    this one, so that the user's does not matter. told: (N, ...) what a network said of them; x may then be
-    None.
-    """
-    if x is None and told is not None:
-        return None, canonical_order(told, label)
-    numbers = as_numbers(x, len(label), id_like, label)
-    order = canonical_order(numbers, label, told)
-    return reduced(scaled(numbers, order)), order
+
+def groups_of(groups: Any, x: Any, n: int) -> Ints | None:
+    """(N,) the group of each sample: as given, else of Samples; None where each stands alone."""
+    if groups is None and isinstance(x, Samples):
+        groups = x.groups
+    if groups is None:
+        return None
+    found = group_numbers(groups, n)
+    return found if len(np.unique(found)) < n else None
 
 
 def as_numbers(x: Any, n: int, id_like: IdLike = "drop", label: Ints | None = None) -> NDArray[Any]:
@@ -93,6 +115,10 @@ def _numbers_of(frame: pd.DataFrame, id_like: IdLike, label: Ints | None) -> NDA
     if not len(frame):
         return frame.to_numpy(dtype=np.float64, na_value=np.nan)
     if not all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
+        from sklearn import config_context
+
+        from graylearn.data.encoding.encode import TableEncoder  # scikit-learn comes with it
+
         with config_context(transform_output="default"):  # an array, whatever the user has set for pipelines
             encoded: NDArray[Any] = TableEncoder(id_like=id_like).fit(frame, label).transform(frame)
         return encoded

@@ -32,15 +32,7 @@ def joined(parts: Sequence[Fields]) -> Fields:
     for name, first in values.items():
         if isinstance(first, np.ndarray):
             values[name] = np.concatenate([each[name] for each in parts])
-    values["found_by"] = tuple(dict.fromkeys(item for each in parts for item in each["found_by"]))
     values["notes"] = joint_notes([each["notes"] for each in parts])
-    values["form"] = next((each["form"] for each in parts if each["form"] != "none"), "none")
-    if values["detector"] is not None:  # an index in found_by, which is another one now
-        number = {name: index for index, name in enumerate(values["found_by"])}
-        own = [np.array([*(number[name] for name in each["found_by"]), -1]) for each in parts]
-        values["detector"] = np.concatenate(
-            [new[each["detector"]] for new, each in zip(own, parts, strict=True)]
-        )
     return values
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.utils.validation import _num_samples
 from threadpoolctl import threadpool_limits
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.inputs import are_probabilities, ordered_features
+from graylearn.audit.inputs import are_probabilities, described
 from graylearn.data.inputs import as_plain
 from graylearn.data.samples import Label
 from graylearn.errors import DataError, SettingsError
@@ -85,20 +86,20 @@ def model_probabilities(
     return sum_by_sample(said, len(label), len(classes)) / repeats
 
 
-def features_if_any(x: Any, label: Ints, id_like: IdLike) -> tuple[NDArray[np.float32] | None, Ints]:
-    """Scaled features (N, D) of numbers and tables in the canonical order, and that order.
-
-    None, and the order as it is, of what only the model can read, such as texts.
-    """
+def described_if_any(
+    x: Any, label: Ints, id_like: IdLike
+) -> tuple[NDArray[np.uint64], NDArray[np.float32] | None]:
+    """As `described`; None for features of what only the model can read, such as texts."""
     try:
-        return ordered_features(x, label, id_like)
+        return described(x, label, id_like)
     except DataError:
-        count = _num_samples(as_plain(x))
-        if count != len(label):
+        plain = as_plain(x)
+        if (count := _num_samples(plain)) != len(label):
             raise DataError(
-                f"X has {count} samples for {len(label)} labels: give one label a sample"
+                f"X has {count} samples for {len(label)} labels: give one label per sample"
             ) from None
-        return None, np.arange(len(label))
+        named = [blake2b(repr(_safe_indexing(plain, row)).encode(), digest_size=8) for row in range(count)]
+        return np.array([int.from_bytes(each.digest(), "big") for each in named], dtype=np.uint64), None
 
 
 def new_copy(model: Any, seed: int) -> Any:

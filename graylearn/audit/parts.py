@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from graylearn.array_types import Ints
 from graylearn.audit.audit import audit
 from graylearn.audit.joint import fields_of, joined, mean_ranges
-from graylearn.audit.keeping import kept_in
 from graylearn.audit.result import Audit
 from graylearn.data.atomic import replacing, replacing_folder, write_text
 from graylearn.data.samples import Label, Samples
@@ -195,8 +194,7 @@ def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: An
     """
     rows, label, features = rows_of(folder), labels_of(folder).astype(np.int64), features_of(folder)
     samples = Samples(features, label, tuple(classes), rows, "array", groups=groups_of(folder))
-    with kept_in(folder):
-        found = audit(samples, log="none", **options)
+    found = audit(samples, log="none", **options)
     scores = {"row": rows, **{name: getattr(found, name) for name in COLUMNS[1:]}}
     with replacing(folder / "scores.parquet") as partial:
         pq.write_table(pa.table(scores), partial)
@@ -210,8 +208,6 @@ def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: An
         "ranges": {name: list(ends) for name, ends in found.ranges.items()},
     }
     write_text(folder / "facts.json", json.dumps(facts))  # last: a part that has it is done
-    for path in folder.glob("networks*.npy"):
-        path.unlink()  # kept by the audit, in case that it is stopped
 
 
 def _worth_showing(found: Audit, most: int, most_others: int) -> Ints:

@@ -8,14 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from graylearn.options import Log
-from graylearn.training.progress import settled
+from graylearn.options import Log, settled
+from graylearn.progress import EVERY, Bar, duration
 
 Watch = Callable[[str, int, int], None]
 """Is told a stage, how much of it is done, and of how much."""
-
-EVERY = 30.0
-"""Seconds between two lines of how far something is."""
 
 _watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
 
@@ -47,7 +44,7 @@ def shown(title: str, log: Log) -> Iterator[None]:
         with watched(_lines(title)):
             yield
     else:
-        with _bar(title) as watch, watched(watch):
+        with Bar(title) as bar, watched(lambda stage, *far: bar.show(f"{title}: {stage}", *far)):
             yield
 
 
@@ -67,31 +64,3 @@ def _lines(title: str) -> Watch:
             print(f"{title}, {stage}: {done / total:.0%}, about {left} left", file=sys.stderr, flush=True)
 
     return watch
-
-
-@contextmanager
-def _bar(title: str) -> Iterator[Watch]:
-    """A bar that begins anew with every stage."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=30), TimeRemainingColumn())
-    current = ""
-
-    def watch(stage: str, done: int, total: int) -> None:
-        nonlocal current
-        if stage != current:
-            current = stage
-            bars.reset(task, description=f"{title}: {stage}", total=total)
-        bars.update(task, completed=done, total=total)
-
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(title, total=None)
-        yield watch
-
-
-def duration(seconds: float) -> str:
-    """So long, in the unit that a person would say."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"

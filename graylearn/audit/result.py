@@ -5,26 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.confusions import confusion_table
-from graylearn.audit.evidence import Evidence, Mode, gather
-from graylearn.audit.finding import Chances
-from graylearn.audit.groups import Rows, groups_of, verdicts
-from graylearn.audit.history import aligned, epochs_before_heart, epochs_differ, history_probabilities
-from graylearn.audit.inputs import as_ids, as_labels, as_probabilities, classes_of_columns, ordered_features
+from graylearn.audit.inputs import (
+    as_ids,
+    as_labels,
+    as_probabilities,
+    classes_of_columns,
+    described,
+    groups_of,
+    one_class,
+)
 from graylearn.audit.joint import fields_of, taken
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
-from graylearn.audit.overlap import Overlap, overlap_of
-from graylearn.audit.shares import chances_by_kind, part_in_words, share_in_words, shares_of, told
+from graylearn.audit.shares import chances_by_kind, part_in_words, share_in_words, shares_of
 from graylearn.audit.store import as_unicode, read_audit, write_audit
-from graylearn.audit.verdict import judge, worth_a_look
+from graylearn.audit.verdict import Known, Mode, verdict, worth_a_look
 from graylearn.data.encoding.label_notes import note_order
 from graylearn.data.inputs import is_sparse
 from graylearn.data.samples import Label, Samples
@@ -32,7 +34,9 @@ from graylearn.data.written import writing
 from graylearn.errors import DataError, first_few, shortened
 from graylearn.notebook import bars, shown
 from graylearn.options import IdLike, OverlapSetting
-from graylearn.training.history import History
+
+if TYPE_CHECKING:
+    from graylearn.training.history import History
 
 
 def _column(values: NDArray[Any]) -> pd.Series[Any]:
@@ -79,45 +83,32 @@ class Audit:
     """(N,) index in KINDS: ok, mislabelled, ood."""
     suggested: Ints
     """(N,) class that explains the sample best: the given label where it is ok, -1 where no class does."""
-    posterior: Floats
-    """(N,) chance that the label does not come from the sample, given all; what a refined fit reads."""
-    prior: Floats
-    """(N,) the same chance before looking at the label."""
-    ood_prior: Floats
-    """(N,) the part of `prior` that is due to the sample belonging to no class."""
-    wrong: Floats
-    """(N,) the part of `posterior` by which the sample is of another class than its label says."""
+    foreign: Floats
+    """(N,) chance that the sample belongs to no class."""
+    beliefs: Floats
+    """(N, K) chance of each class; with `foreign` a row adds up to 1. A refined fit learns from it."""
     probabilities: Floats
-    """(N, K) pooled class probabilities."""
-    temperature: float
-    """softmax(log probabilities / temperature) is how well the classes explain samples that belong."""
+    """(N, K) class probabilities, the mean of the views, which did not see the label they are asked about."""
+    because: NDArray[Any]
+    """(N,) one sentence on each suspect, from its evidence; empty for the others."""
     mode: Mode
-    """Where the network's probabilities came from."""
-    form: str
-    """The model of wrong labels that the data paid for: "none", drawn at random equally often everywhere
-    ("constant") or where no class fits too ("full"), or mistaken for one another ("transition")."""
-    overlap: Overlap = "possible"
-    """What was held of the classes: each sample has one true class ("none"), or may lie between two."""
+    """Where what is known of the samples came from."""
+    overlap: str = "auto"
+    """What was said of the classes: each sample has one ("none"), or may lie between two ("possible")."""
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """The 90 % range of each share in `contamination`: from 0 to all that may be wrong where nothing was
-    found, and empty where the audit could not be made (too few samples, or one label)."""
-    found_by: tuple[str, ...] = ()
-    """Names of the detectors that found something, of those in `DETECTORS`."""
-    detector: Ints | None = None
-    """(N,) index in `found_by` of the one that holds the most against a suspect, -1 for all others; None for
-    audits that were saved before this was kept."""
+    """The 90 % range of each share in `contamination`; empty where the set could not be judged."""
     notes: tuple[str, ...] = ()
-    """What the reader should know: where the audit abstained, and why."""
-    details: dict[str, float] = field(default_factory=dict)
-    """Log-likelihoods and parameters of the fit, for the curious."""
+    """What the reader should know."""
+    judge: str = ""
+    """The id of the judge's weights: verdicts of different judges are not compared."""
 
     def __len__(self) -> int:
         return len(self.label)
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """A row a sample: id, label, confidence, score, suspected, level, kind, suggested (None for ood), and
-        detector (the name of the one that flagged it, else None)."""
+        """One row per sample: id, label, confidence, score, suspected, level, kind, suggested (None for ood),
+        and because (one sentence on each suspect)."""
         names = np.empty(len(self.classes) + 1, dtype=object)
         names[:-1] = self.classes
         names[-1] = None
@@ -131,18 +122,13 @@ class Audit:
                 "level": pd.Series(np.array(LEVELS, dtype=object)[self.level], dtype=object),
                 "kind": pd.Series(np.array(KINDS, dtype=object)[self.kind], dtype=object),
                 "suggested": pd.Series(names[self.suggested], dtype=object),
-                "detector": pd.Series(self._detectors(), dtype=object),
+                "because": pd.Series(self.because, dtype=object),
             }
         )
 
-    def _detectors(self) -> NDArray[Any]:
-        """(N,) the name of the detector that flagged a sample, None for the others."""
-        names = np.array([*self.found_by, None], dtype=object)
-        return names[np.full(len(self), -1) if self.detector is None else self.detector]
-
     @cached_property
     def confusions(self) -> pd.DataFrame:
-        """A row a pair of classes, most first: so many of the samples that bear `label` are of `true_class`.
+        """One row per pair of classes, most first: the samples labelled `label` that are of `true_class`.
 
         samples: their estimated number; share: of all samples of that label; suspected: how many are flagged.
         true_class is None for the pairs of a label that are less than half a sample each, taken together. All
@@ -150,38 +136,35 @@ class Audit:
         """
         found = np.where(self.kind == MISLABELLED, self.suggested, -1)
         wrong = self._counted["mislabelled"]
-        return confusion_table(self.label, wrong, self.probabilities, found, self.classes)
+        return confusion_table(self.label, wrong, self.beliefs, found, self.classes)
 
     @property
-    def ood_posterior(self) -> Floats:
-        """(N,) the part of `posterior` that is due to the sample belonging to no class."""
-        return Chances(self.posterior, self.prior, self.ood_prior, self.wrong).ood
+    def posterior(self) -> Floats:
+        """(N,) chance that the sample does not belong where its label puts it."""
+        return np.asarray(1.0 - self.beliefs[np.arange(len(self)), self.label])
+
+    @property
+    def wrong(self) -> Floats:
+        """(N,) the part of `posterior` by which the sample is of another class."""
+        return np.asarray(np.maximum(self.posterior - self.foreign, 0.0))
 
     @cached_property
     def _counted(self) -> dict[str, Floats]:
         """(N,) how far each sample counts as "ood" and as "mislabelled" wherever a share is told."""
-        return chances_by_kind(self.ood_posterior, self.wrong, self.kind)
+        return chances_by_kind(self.foreign, self.wrong, self.kind)
 
     @property
     def contamination(self) -> dict[str, float | None]:
-        """Estimated shares: "ood", "mislabelled" and their sum "total"; none is below what is flagged.
-
-        None where nothing of it was found, which does not say that nothing is there: `ranges` has how much
-        there may be. 0.0 where every label is what its sample looks like.
-        """
-        return told(shares_of(self._counted), self.ranges)
+        """Estimated shares: "ood", "mislabelled" and their sum "total"; None where the set was not judged."""
+        shares = shares_of(self._counted)
+        return dict(shares) if self.ranges else dict.fromkeys(shares)
 
     @property
     def look_first(self) -> int:
         """How many samples of the largest scores to look at where none is flagged; 0 where some are."""
         if self.suspected.any() or not len(self):
             return 0
-        return worth_a_look(self.probabilities.argmax(axis=1), self.label)
-
-    @property
-    def lies_apart(self) -> bool:
-        """Whether something was found by where samples lie, and not only by how little labels say of them."""
-        return not {"foreign_clusters", "class_confusion"}.isdisjoint(self.found_by)
+        return worth_a_look(self.score) if self.ranges else 0
 
     def take(self, index: Any) -> Audit:
         """The verdicts on the samples at `index`, in that order."""
@@ -239,7 +222,7 @@ class Audit:
             if flagged
             else "suspected: none is flagged",
             f"estimated contamination: {share_in_words(share['total'], ends)}"
-            + (f" ({parts})" if self.found_by else ""),
+            + (f" ({parts})" if flagged else ""),
             *self._told_confusions(),
             *self.notes,
         ]
@@ -253,7 +236,10 @@ class Audit:
                 "mislabelled": f"mislabelled, looks like {shortened(row.suggested)!r}",
             }[str(row.kind)]
             label = shortened(row.label)
-            lines.append(f"  {as_unicode(row.id)}: labelled {label!r}, {verdict} (score {row.score:.2f})")
+            because = f": {row.because!s}" if row.because else ""
+            lines.append(
+                f"  {as_unicode(row.id)}: labelled {label!r}, {verdict} (score {row.score:.2f}){because}"
+            )
         return "\n".join(lines)
 
     def _told_confusions(self) -> list[str]:
@@ -283,11 +269,6 @@ class Audit:
         return cls(**read_audit(Path(path), {each.name: each.default is not None for each in fields(cls)}))
 
     @classmethod
-    def from_evidence(cls, evidence: Evidence, ids: NDArray[Any], answers: Ints | None = None) -> Audit:
-        """Ask the detectors, and say of each sample what they hold of it together; answers: as of `judge`."""
-        return cls(**judge(evidence, ids, answers))
-
-    @classmethod
     def from_predictions(
         cls,
         pred_probs: Any,
@@ -305,12 +286,11 @@ class Audit:
         Args:
             pred_probs: (N, K); column k is class k of `classes`.
             labels: (N,) as given.
-            features: (N, D), which add what neighbours and a kernel regression say.
-            ids: one name a sample. None takes those of a frame of features, else row numbers.
+            features: (N, D), which add what the views of `audit` say.
+            ids: one name per sample. None takes those of a frame of features, else row numbers.
             classes: of the columns. None takes what the columns of a frame are called; else labels are the
                 whole numbers 0..K-1.
-            overlap: as in `audit`; without features "auto" is "possible", and labels that are mistaken for
-                one another are only told of.
+            overlap: as in `audit`.
             id_like: as in `audit`.
             groups: as in `audit`; the probabilities should be of a model that saw none of a sample's group.
         """
@@ -318,32 +298,24 @@ class Audit:
         classes = classes_of_columns(pred_probs, labels) if classes is None else classes
         names = classes if classes is not None else (range(shape[1]) if len(shape) == 2 else None)
         if classes is None and names is not None:
-            given = as_labels(labels, None)[1]
-            if any(isinstance(each, str) for each in given):
+            written = as_labels(labels, None)[1]
+            if any(isinstance(each, str) for each in written):
                 raise DataError(
-                    f"labels are text ({first_few(given, 5)}): say in classes= which label each of the "
+                    f"labels are text ({first_few(written, 5)}): say in classes= which label each of the "
                     f"{len(names)} columns of pred_probs is for, in their order"
                 )
         note_order(labels, pred_probs, features)
         label, known = as_labels(labels, names)
-        network = as_probabilities(pred_probs, len(label))
-        if network.shape[1] != len(known):
+        given = as_probabilities(pred_probs, len(label))
+        if given.shape[1] != len(known):
             raise DataError(
-                f"pred_probs has {network.shape[1]} columns for {len(known)} classes: give one each"
+                f"pred_probs has {given.shape[1]} columns for {len(known)} classes: give one each"
             )
         row_ids = as_ids(ids, features, len(label))
-        used, order = ordered_features(features, label, id_like, network)
-        word = overlap_of(overlap, features)
+        content, used = described(features, label, id_like, given)
         group = groups_of(groups, features, len(label))
-        network, label = network[order], label[order]
-
-        def evidence_of(rows: Rows) -> Evidence:
-            some = None if used is None else used[rows]
-            return gather(network[rows], label[rows], known, some, "predictions", word)
-
-        group = None if group is None else group[order]
-        found = cls(**verdicts(evidence_of, label, used, row_ids[order], group))
-        return found.take(np.argsort(order))
+        word = one_class(overlap)
+        return cls(**verdict(Known(label, known, "predictions", content, used, given, group, word), row_ids))
 
     @classmethod
     def from_history(
@@ -362,13 +334,15 @@ class Audit:
         Args:
             history: of a training run, or of a `Recorder`.
             y: the labels as the user calls them; without it, 0..K-1.
-            features: (N, D), which add what neighbours and a kernel regression say.
+            features: (N, D), which add what the views of `audit` say.
             ids: whose the rows of y and features are, by the names a `Recorder` was given; without it, they
                 are in the order of `history.ids`, or numbered by them where a sampler passed some over.
             classes: all classes, in the order of the logits.
             overlap: as in `audit`.
             id_like: as in `audit`.
         """
+        from graylearn.audit.history import aligned, history_probabilities  # torch comes with it
+
         history, row_ids, y, features = aligned(history, ids, y, features)
         target = history.targets.cpu().numpy().astype(np.int64)
         if y is None:
@@ -379,23 +353,15 @@ class Audit:
                 label, names = as_labels(y, range(history.num_classes))
         if len(names) != history.num_classes:
             raise DataError(
-                f"there are {len(names)} classes and {history.num_classes} logits a sample: give classes=, a "
-                "name for each logit, in their order"
+                f"there are {len(names)} classes and {history.num_classes} logits per sample: give classes=, "
+                "a name for each logit, in their order"
             )
         if not np.array_equal(label, target):
             raise DataError(
                 "y does not match the labels the history was trained on: "
                 "pass the same labels in the same order"
             )
-        used, order = ordered_features(features, label, id_like, history.label_confidence.T)
-        index = torch.from_numpy(order)
-        ordered = history.selected(
-            lambda values: values.cpu()[..., index], torch.from_numpy(label[order]), row_ids[order]
-        )
-        seen = ~np.isnan(ordered.label_confidence)
-        kept = epochs_before_heart(label[order], ordered.predicted, seen)
-        network, word = history_probabilities(ordered, kept), overlap_of(overlap, features)
-        differ = epochs_differ(ordered.predicted[kept], seen[kept])
-        evidence = gather(network, label[order], names, used, "history", word, epochs_differ=differ)
-        found = cls.from_evidence(evidence, row_ids[order])
-        return found.take(np.argsort(order))
+        given = history_probabilities(history)
+        content, used = described(features, label, id_like, given)
+        word = one_class(overlap)
+        return cls(**verdict(Known(label, names, "history", content, used, given, None, word), row_ids))

@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.extmath import randomized_svd
-
-from graylearn.audit.blocks import LARGE
 
 MAX_COLUMNS, COMPONENTS = 256, 128
 FAR = 100.0
@@ -20,8 +17,6 @@ FEW = 0.15
 """Share of a column that may be far: of one that is zero in three rows of four all others could be."""
 _ASKED = 2_000  # rows that quartiles are read from
 _BLOCK = 1 << 17  # values worked on at once, of 8 bytes and several times over
-_TINY = 1e-3  # spreads, of the mean, that single precision is too coarse for
-_MANY = 1 << 24  # values beyond which rows are read in their order: columns are far apart in memory
 
 
 def scaled(
@@ -34,16 +29,43 @@ def scaled(
     """
     x = np.asarray(features)
     x = x.reshape(len(x), math.prod(x.shape[1:]))  # -1 is refused where there are no samples
-    near = _near(x, order)
-    if x.size > _MANY:
-        quick = _scaled_at_once(x, order, near) if len(x) > LARGE and x.dtype == np.float32 else None
-        return _scaled_by_rows(x, order, near) if quick is None else quick
-    x = x if order is None else x[order]
-    done = np.empty(x.shape, dtype=np.float32)
-    columns = max(1, _BLOCK // max(1, len(x)))
-    for start in range(0, x.shape[1], columns):
-        some = slice(start, start + columns)
-        done[:, some] = _scaled(x[:, some].astype(np.float64), near[:, some])
+    done = np.zeros(x.shape, dtype=np.float32)
+    if not x.size:
+        return done
+    least, most = _near(x, order)
+    step = max(1, _BLOCK // x.shape[1])
+    parts = [slice(start, start + step) for start in range(0, len(x), step)]
+
+    def read(part: slice) -> NDArray[np.float64]:
+        """Rows in which NaN stands for all that is missing."""
+        rows = (x[part] if order is None else x[order[part]]).astype(np.float64)
+        rows[~np.isfinite(rows)] = np.nan
+        return np.clip(rows, -1e30, 1e30, out=rows)
+
+    def read_near(part: slice) -> NDArray[np.float64]:
+        """The same for what is far."""
+        rows = read(part)
+        rows[(rows < least) | (rows > most)] = np.nan
+        return rows
+
+    total, count = np.zeros(x.shape[1]), np.zeros(x.shape[1])
+    low, high = np.full(x.shape[1], np.inf), np.full(x.shape[1], -np.inf)
+    for part in parts:
+        rows = read_near(part)
+        total += np.nansum(rows, axis=0)
+        count += np.isfinite(rows).sum(axis=0)
+        low, high = np.fmin(low, np.fmin.reduce(rows)), np.fmax(high, np.fmax.reduce(rows))
+    count = np.maximum(count, 1)
+    mean = total / count
+    size = np.maximum(high - mean, mean - low)
+    size = np.where(size > 0, size, 1.0)  # squares of 1e30 would overflow; so of columns without a value too
+    square = np.zeros(x.shape[1])
+    for part in parts:
+        square += np.nansum(((read_near(part) - mean) / size) ** 2, axis=0)
+    spread = size * np.sqrt(square / count)
+    spread[spread <= 1e-12 * np.maximum(np.abs(mean), 1e-30)] = np.inf  # the rounding of a constant column
+    for part in parts:
+        done[part] = np.nan_to_num(np.clip((read(part) - mean) / spread, -10.0, 10.0))
     return done
 
 
@@ -64,116 +86,6 @@ def _near(x: NDArray[Any], order: NDArray[np.int64] | None) -> NDArray[np.float6
     return np.stack([median - reach, median + reach])
 
 
-def _scaled_by_rows(
-    x: NDArray[Any], order: NDArray[np.int64] | None, near: NDArray[np.float64]
-) -> NDArray[np.float32]:
-    """The same in three passes over blocks of rows: many times as quick for a million rows."""
-    columns = x.shape[1]
-    step = max(1, _BLOCK // columns)
-    parts = [slice(start, start + step) for start in range(0, len(x), step)]
-
-    def read(part: slice) -> NDArray[np.float64]:
-        """Rows in which NaN stands for all that is missing."""
-        rows = (x[part] if order is None else x[order[part]]).astype(np.float64)
-        with np.errstate(over="ignore", invalid="ignore"):
-            told = np.isfinite(rows.sum())
-        if not told:
-            rows[~np.isfinite(rows)] = np.nan
-        return np.clip(rows, -1e30, 1e30, out=rows)
-
-    def read_near(part: slice) -> NDArray[np.float64]:
-        """The same for what is far."""
-        rows = read(part)
-        rows[(rows < near[0]) | (rows > near[1])] = np.nan
-        return rows
-
-    total, count = np.zeros(columns), np.zeros(columns)
-    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
-    for part in parts:
-        rows = read_near(part)
-        found = rows.sum(axis=0)
-        if np.isnan(found).any():
-            total += np.nansum(rows, axis=0)
-            count += np.isfinite(rows).sum(axis=0)
-        else:
-            total += found
-            count += len(rows)
-        low, high = np.fmin(low, np.fmin.reduce(rows)), np.fmax(high, np.fmax.reduce(rows))
-    count = np.maximum(count, 1)
-    mean = total / count
-    size = np.maximum(high - mean, mean - low)
-    size = np.where(size > 0, size, 1.0)  # so of columns without a value too
-    square = np.zeros(columns)
-    for part in parts:
-        rows = read_near(part)
-        rows -= mean
-        rows /= size
-        found = np.einsum("nd,nd->d", rows, rows)
-        square += np.nansum(rows**2, axis=0) if np.isnan(found).any() else found
-    spread = _or_infinite(size * np.sqrt(square / count), mean)
-    done = np.empty(x.shape, dtype=np.float32)
-    for part in parts:
-        rows = read(part)
-        rows -= mean
-        rows /= spread
-        done[part] = np.clip(rows, -10.0, 10.0, out=rows)
-        if np.isnan(rows.sum()):
-            np.nan_to_num(done[part], copy=False)
-    return done
-
-
-def _scaled_at_once(
-    x: NDArray[Any], order: NDArray[np.int64] | None, near: NDArray[np.float64]
-) -> NDArray[np.float32] | None:
-    """The same in single precision and one pass less; None where a value is missing or too large for it."""
-    done = np.empty(x.shape, dtype=np.float32)
-    step = max(1, _BLOCK // x.shape[1])
-    parts = [slice(start, start + step) for start in range(0, len(x), step)]
-    first = np.zeros(x.shape[1], dtype=np.float32)
-    low, high = near.astype(np.float32)
-    total, square = np.zeros(x.shape[1]), np.zeros(x.shape[1])
-    with np.errstate(over="ignore", invalid="ignore"):
-        for part in parts:
-            rows = done[part]
-            rows[...] = x[part] if order is None else x[order[part]]
-            if (rows < low).any() or (rows > high).any():
-                return None
-            if part.start == 0:
-                first = rows.mean(axis=0)
-            rows -= first  # near their mean, squares lose nothing
-            total += rows.sum(axis=0)
-            square += np.einsum("nd,nd->d", rows, rows)
-        mean = total / len(x)
-        spread = np.sqrt(square / len(x) - mean**2)
-    if not np.isfinite(spread).all() or (spread <= _TINY * np.abs(mean + first)).any():
-        return None
-    for part in parts:
-        rows = done[part]
-        rows -= mean.astype(np.float32)
-        rows *= (1.0 / spread).astype(np.float32)
-        np.clip(rows, -10.0, 10.0, out=rows)
-    return done
-
-
-def _or_infinite(spread: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Spreads, infinite where they are but the rounding of a constant column."""
-    return np.asarray(np.where(spread > 1e-12 * np.maximum(np.abs(mean), 1e-30), spread, np.inf))
-
-
-def _scaled(x: NDArray[np.float64], near: NDArray[np.float64]) -> NDArray[np.float32]:
-    known = np.isfinite(x)
-    x = np.where(known, np.clip(x, -1e30, 1e30), 0.0)
-    counts = known & (x >= near[0]) & (x <= near[1])
-    count = np.maximum(counts.sum(axis=0), 1)
-    mean = np.where(counts, x, 0.0).sum(axis=0) / count
-    centred = np.where(known, x - mean, 0.0)
-    inner = np.where(counts, centred, 0.0)
-    size = np.abs(inner).max(axis=0, initial=0.0)
-    size = np.where(size > 0, size, 1.0)  # squares of 1e30 would overflow
-    spread = _or_infinite(size * np.sqrt(((inner / size) ** 2).sum(axis=0) / count), mean)
-    return np.clip(centred / spread, -10.0, 10.0).astype(np.float32)
-
-
 def reduced(features: NDArray[np.float32]) -> NDArray[np.float32]:
     """At most 256 columns as they are; more are projected on their 128 leading principal components.
 
@@ -182,6 +94,12 @@ def reduced(features: NDArray[np.float32]) -> NDArray[np.float32]:
     n, d = features.shape
     if d <= MAX_COLUMNS or n < 2:
         return features
-    u, size, _ = randomized_svd(features, min(COMPONENTS, n), n_iter=2, random_state=0)
-    projected = u * size
+    k = min(COMPONENTS, n)
+    drawn = np.random.default_rng(0).normal(size=(d, min(k + 10, n))).astype(np.float32)
+    axes = features @ drawn  # a randomised range, sharpened by two rounds of the power iteration
+    for _ in range(2):
+        axes = np.linalg.qr(features @ (features.T @ np.linalg.qr(axes)[0]))[0]
+    small = np.linalg.qr(axes)[0].T @ features  # (k + 10, D)
+    _, _, leading = np.linalg.svd(small, full_matrices=False)
+    projected = features @ leading[:k].T
     return np.asarray(projected / max(float(projected.std()), 1e-12), dtype=np.float32)

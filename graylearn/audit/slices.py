@@ -21,7 +21,7 @@ LEVEL, LEAST, MOST_VALUES = 0.01, 10, 200
 
 
 def slices(suspected: Any, columns: Any, ids: Any = None) -> pd.DataFrame:
-    """One row a slice with more suspects than chance: column, value, samples, suspects, share, p; least p
+    """One row per slice with more suspects than chance: column, value, samples, suspects, share, p; least p
     first.
 
     Args:

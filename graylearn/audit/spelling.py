@@ -23,22 +23,25 @@ def as_written(found: Audit, label: Ints, names: Sequence[Label], meant: Ints) -
     if not misspelt.any():
         return found
     judged = np.unique(meant)
-    probabilities = np.zeros((len(label), len(names)))
-    probabilities[:, judged] = found.probabilities
+    probabilities, beliefs = np.zeros((len(label), len(names))), np.zeros((len(label), len(names)))
+    probabilities[:, judged], beliefs[:, judged] = found.probabilities, found.beliefs
     only = misspelt & (found.kind == OK)
+    because = found.because.copy()
+    for row in np.flatnonzero(only):
+        because[row] = f"{names[label[row]]} seems to be {names[meant[label[row]]]} misspelt"
     return replace(
         found,
         label=label,
         classes=tuple(names),
         probabilities=probabilities,
+        beliefs=beliefs,
+        because=because,
         confidence=np.where(misspelt, 0.0, found.confidence),
         score=np.where(only, 1.0, found.score),
         suspected=found.suspected | misspelt,
         level=np.where(only, SURE, found.level),
         kind=np.where(only, MISLABELLED, found.kind),
         suggested=np.append(judged, -1)[found.suggested],
-        posterior=np.where(only, 1.0, found.posterior),
-        wrong=np.where(only, 1.0, found.wrong),
         ranges={
             name: (low + only.mean(), high + only.mean()) if name != "ood" else (low, high)
             for name, (low, high) in found.ranges.items()

@@ -24,13 +24,11 @@ _FORMAT = "graylearn-audit"
 _MADE: dict[str, Callable[[Any], Any]] = {
     "ids": lambda saved: saved if saved.dtype.kind in "iu" else saved.astype(object),
     "classes": classes_from_json,
-    "temperature": float,
-    "form": str,
+    "because": lambda saved: saved.astype(object),
     "overlap": str,
+    "judge": str,
     "ranges": lambda saved: {name: (float(low), float(high)) for name, (low, high) in saved.items()},
-    "found_by": tuple,
     "notes": tuple,
-    "details": dict,
 }
 """What makes a field of what was saved; the others are as they were saved."""
 
@@ -55,7 +53,6 @@ def write_audit(
     if format == "csv":
         write_csv(folder / "table.csv", table)
     else:
-        table = table.assign(detector=table["detector"].astype("string"))  # text, if all are missing too
         if any(isinstance(label, bool | int | float) for label in classes):
             # Arrow wants one type a column: None beside numbers needs a type that can be missing.
             table = table.assign(suggested=pd.array(table["suggested"].tolist()))
@@ -63,6 +60,7 @@ def write_audit(
             table.to_parquet(partial, index=False)
     arrays: dict[str, Any] = {name: each for name, each in fields.items() if isinstance(each, np.ndarray)}
     arrays["ids"] = ids if ids.dtype.kind in "iu" else ids.astype(str)
+    arrays["because"] = arrays["because"].astype(str)
     with replacing(folder / "arrays.npz") as partial, partial.open("wb") as file:
         np.savez_compressed(file, **arrays)
     meta = {
@@ -100,15 +98,15 @@ def read_audit(folder: Path, needed: Mapping[str, bool]) -> dict[str, Any]:
         if missing := [name for name in needed if needed[name] and name not in saved]:
             raise DataError(f"it lacks {', '.join(sorted(missing))}")
         fields = {name: _MADE.get(name, lambda each: each)(saved[name]) for name in needed if name in saved}
-        _check_shapes(arrays, int(meta["num_samples"]), len(fields["classes"]), len(fields["found_by"]))
+        _check_shapes(arrays, int(meta["num_samples"]), len(fields["classes"]))
         return fields
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise CheckpointError(f"{folder} holds a damaged audit ({error}): save it again") from error
 
 
-def _check_shapes(arrays: Arrays, n: int, num_classes: int, num_detectors: int) -> None:
+def _check_shapes(arrays: Arrays, n: int, num_classes: int) -> None:
     for name, value in arrays.items():
-        expected = (n, num_classes) if name == "probabilities" else (n,)
+        expected = (n, num_classes) if name in ("probabilities", "beliefs") else (n,)
         if value.shape != expected:
             raise DataError(f"{name} has shape {value.shape}, expected {expected}")
     for name, low, high in (
@@ -116,7 +114,6 @@ def _check_shapes(arrays: Arrays, n: int, num_classes: int, num_detectors: int) 
         ("kind", 0, len(KINDS)),
         ("level", 0, len(LEVELS)),
         ("suggested", -1, num_classes),
-        ("detector", -1, num_detectors),
     ):
         if n and name in arrays and (arrays[name].min() < low or arrays[name].max() >= high):
             raise DataError(f"{name} reaches outside {low}..{high - 1}")

@@ -313,6 +313,7 @@ class _Shown:
             "score": main["score"][row] / main["scale"],
             "confidence_in_label": main["confidence"][row] / main["scale"],
             "suggested": None if suggested < 0 else main["classes"][suggested],
+            "because": main["because"][row] if main["because"] else None,
             "likely": self._likely(row),
         }
 
@@ -325,7 +326,7 @@ class _Shown:
         return [found[name][at * count :][:count] for name in ("classes", "chance", "index") if name in found]
 
     def _likely(self, row: int) -> dict[str, float]:
-        """The most probable classes, by networks that at best did not see the sample."""
+        """The most probable classes, by views that at best did not see its label."""
         found = self.main["beside"]["likely"]
         both = self._beside("likely", row, found["count"] if found else 0)
         return {self.main["classes"][k]: chance / 1000 for k, chance in zip(*both, strict=True)}

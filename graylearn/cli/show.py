@@ -54,24 +54,21 @@ def _say(out: Console, line: str, style: str | None = None) -> None:
 
 
 def _estimated(summary: dict[str, Any], kind: str) -> str:
-    """The estimated share of a kind; the most that may be where nothing was found."""
+    """The estimated share of a kind."""
     from graylearn.audit.shares import part_in_words  # torch comes with it, which other commands need not
 
     if kind not in summary["contamination"]:
         return ""
-    share, ends = summary["contamination"][kind], summary["ranges"].get(kind)
-    if kind == "ood" and not share and not summary["suspected"] and ends is not None and ends[1] > 0:
-        return "included above"  # one bound for both kinds, said once
-    return part_in_words(share, ends)
+    return part_in_words(summary["contamination"][kind], summary["ranges"].get(kind))
 
 
 def _range(summary: dict[str, Any]) -> str | None:
-    """The range of what is wrong in all, where something was found; None where nothing was."""
+    """The share of what is wrong in all and its range; None where the set was not judged."""
     ends = summary["ranges"].get("total")
-    if not summary["suspected"] or ends is None:
+    if ends is None:
         return None
     share = summary["contamination"]["total"]
-    return f"estimated in all: {share:.1%}, 90% range {ends[0]:.1%} to {max(ends[1], share):.1%}"
+    return f"estimated in all: {share:.1%}, 90% range {ends[0]:.1%} to {ends[1]:.1%}"
 
 
 def show_run(summary: dict[str, Any], *, with_data_notes: bool = False) -> None:
@@ -165,6 +162,8 @@ def show_applied(summary: dict[str, Any]) -> None:
     if summary["copies_dropped"]:
         table.add_row("of them copies", f"{summary['copies_dropped']:,}")
     printed.print(table)
+    if gone := summary["classes_gone"]:
+        _say(printed, f"no sample is labelled {first_few([repr(name) for name in gone], 5)} any more")
     if count := summary["groups_contradicting"]:
         bear, stay = ("bears", "stays") if count == 1 else ("bear", "stay")
         left = f"{counted(count, 'group')} of copies {bear} different labels and {stay}"

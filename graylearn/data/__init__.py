@@ -6,7 +6,7 @@ from graylearn.lazy import getter, keep_functions
 
 if TYPE_CHECKING:
     from graylearn.data.batches.augment import Augment
-    from graylearn.data.batches.base import ArrayBatches, Batch, BatchSource, Preparation, StackBatches
+    from graylearn.data.batches.base import ArrayBatches, Batch, BatchSource, Preparation
     from graylearn.data.batches.streams import LoaderBatches, StreamBatches
     from graylearn.data.contaminate import Contaminated, contaminate
     from graylearn.data.embeddings.embed import embed_images, embed_text
@@ -32,7 +32,6 @@ __all__ = [
     "LoaderBatches",
     "Preparation",
     "Samples",
-    "StackBatches",
     "StreamBatches",
     "TableEncoder",
     "cache_images",
@@ -52,7 +51,7 @@ __all__ = [
 
 _NAMES = {
     "batches.augment": ("Augment",),
-    "batches.base": ("ArrayBatches", "Batch", "BatchSource", "Preparation", "StackBatches"),
+    "batches.base": ("ArrayBatches", "Batch", "BatchSource", "Preparation"),
     "batches.streams": ("LoaderBatches", "StreamBatches"),
     "contaminate": ("Contaminated", "contaminate"),
     "embeddings.embed": ("embed_images", "embed_text"),

@@ -11,7 +11,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -27,18 +27,16 @@ _SHORT = re.compile(r"\d+ requested and \d+ written")
 """What numpy says where there is no room for all of an array."""
 _EXCHANGE, _HERE = 2, -100
 """What Linux and macOS call the exchange of two names, and Linux the working folder."""
-Ready = Callable[[Path], None]
-"""What is called with a file or folder that is written, before it takes its place."""
 
 
 @contextmanager
-def replacing(path: Path, *, like: int = -1, ready: Ready | None = None) -> Iterator[Path]:
+def replacing(path: Path, *, like: int = -1) -> Iterator[Path]:
     """Give a path beside `path` to write to; on success it takes the place of `path`, on failure it is gone.
 
     Its name is new each time, so two processes that write the same file do not write into each other's, and
     ends as that of `path` does, which tells formats what to write. What a process that was killed left of the
     same file is removed. `like` are the permissions that the file has at most; those of a file that is
-    replaced stay. `ready` is called with what was written, before it takes its place.
+    replaced stay.
     """
     _make_place(path)
     for left in _left_beside(path):
@@ -50,8 +48,6 @@ def replacing(path: Path, *, like: int = -1, ready: Ready | None = None) -> Iter
         restrict(partial, like, path)
         yield partial
         flush(partial)  # on the disk before the name points at it, also after a power cut
-        if ready is not None:
-            ready(partial)
         partial.replace(path)
     except OSError as error:  # a full disk does not say what did not fit, or names a file that nobody knows
         if error.errno is None and _SHORT.fullmatch(str(error)):
@@ -74,7 +70,7 @@ def check_place(path: Path) -> None:
 
 
 @contextmanager
-def replacing_folder(path: Path, *, like: int = -1, ready: Ready | None = None) -> Iterator[Path]:
+def replacing_folder(path: Path, *, like: int = -1) -> Iterator[Path]:
     """Give a folder beside `path` to fill; `replacing` for folders, of one process at a time.
 
     The two change names in one step, or where the system has none, in two: what a kill between them left is
@@ -87,8 +83,6 @@ def replacing_folder(path: Path, *, like: int = -1, ready: Ready | None = None) 
         partial.mkdir()
         restrict(partial, like, path)
         yield partial
-        if ready is not None:
-            ready(partial)
         if path.is_dir() and not _exchanged(partial, path):
             path.rename(_old(path))
         elif path.is_file():

@@ -133,7 +133,7 @@ def open_blocks(source: Any, options: ReadOptions) -> Blocks:
     form = format_of(path)
     if form.name == "folder" and path.is_dir():
         return _ImageBlocks(path, options)
-    table = form.open(path, options, in_blocks=True)
+    table = form.open(path, options)
     if isinstance(table, Samples):
         raise DataError(f"{path} is {form.name}, which is read as a whole, and not in parts: give a table")
     return _TableBlocks(table, path, form.name)

@@ -60,11 +60,9 @@ def codec_of(raw: bytes, encoding: str) -> tuple[str, bytes]:
     return _WITHOUT_MARK.get(codec, codec), b""
 
 
-def as_utf8(raw: bytes, name: str, encoding: str) -> bytes:
-    """The bytes as UTF-8 without a byte order mark."""
-    codec, mark = codec_of(raw, encoding)
-    raw = raw.removeprefix(mark)
-    if codec == "utf-8" and b"\0" in raw[:2]:
+def as_utf8(raw: bytes, name: str, codec: str, marked: bool, before: int = 0) -> bytes:
+    """Whole lines as UTF-8, which `before` others precede in the file; marked: a mark told the codec."""
+    if codec == "utf-8" and b"\0" in raw[:2] and not before:
         likely = "utf-16-be" if raw[:1] == b"\0" else "utf-16-le"
         raise DataError(
             f"{name} begins like UTF-16 without its mark, not like UTF-8;", Hint("encoding", likely)
@@ -77,13 +75,13 @@ def as_utf8(raw: bytes, name: str, encoding: str) -> bytes:
         if not isinstance(error, UnicodeDecodeError):  # of codecs of names, such as punycode
             raise DataError(f"{name} is not {codec} ({first_line(error)})") from error
         bad = raw[error.start]
-        problem = f"{name}, {_where(raw, error)}: byte 0x{bad:02x} is not {codec}"
+        problem = f"{name}, {_where(raw, error, before)}: byte 0x{bad:02x} is not {codec}"
         if codec != "utf-8":
             raise DataError(f"{problem}; try another encoding") from error
         likely = next(each for each in ("cp1252", "shift_jis", "latin-1") if _decodes(raw, each))
         hint = Hint("encoding", likely, "or whichever it was written in")
         raise DataError(f"{problem};", hint) from error
-    if not mark and codec != "utf-8" and not raw.isascii() and _decodes(raw, "utf-8"):
+    if not (marked or before) and codec != "utf-8" and not raw.isascii() and _decodes(raw, "utf-8"):
         # text beyond ASCII that happens to be UTF-8 is hardly ever anything else
         letter = next(each for each in raw.decode("utf-8") if not each.isascii())
         taken = letter.encode("utf-8").decode(codec, "replace")
@@ -100,7 +98,7 @@ def _decodes(raw: bytes, codec: str) -> bool:
     return True
 
 
-def _where(raw: bytes, error: UnicodeDecodeError) -> str:
+def _where(raw: bytes, error: UnicodeDecodeError, before: int) -> str:
     """Where the bytes stop being text."""
     line_start = raw.rfind(b"\n", 0, error.start) + 1
     line = raw.count(b"\n", 0, error.start) + 1
@@ -110,10 +108,11 @@ def _where(raw: bytes, error: UnicodeDecodeError) -> str:
     def cells(text: str) -> list[str]:
         return next(csv.reader([text.replace("\r", "")], delimiter=separator), [""])
 
-    before, header = cells(raw[line_start : error.start].decode("latin-1")), cells(first)
-    index = max(len(before) - 1, 0)
-    column = f"column {header[index].strip()!r}" if line > 1 and index < len(header) else f"field {index + 1}"
-    return f"line {line}, {column}"
+    own, header = cells(raw[line_start : error.start].decode("latin-1")), cells(first)
+    index = max(len(own) - 1, 0)
+    is_known = line > 1 and not before and index < len(header)
+    column = f"column {header[index].strip()!r}" if is_known else f"field {index + 1}"
+    return f"line {before + line}, {column}"
 
 
 def lines_of(raw: bytes) -> io.TextIOWrapper:

@@ -30,11 +30,11 @@ _ENDINGS = tuple(IMAGE_SUFFIXES)
 
 def without_columns(table: RawTable, names: Any, why: str = "to leave out") -> RawTable:
     """The table less some columns; `why` says in the error what for."""
-    dropped = [_find(table, name, why) for given in names for name in _parted(table, given)]
+    dropped = [_find(table, name, why) for given in names for name in _separated(table, given)]
     return replace(table, frame=table.frame.drop(columns=dropped)) if dropped else table
 
 
-def _parted(table: RawTable, given: Column) -> list[Column]:
+def _separated(table: RawTable, given: Column) -> list[Column]:
     """Columns that were given as one text, with commas between, where no column is called that."""
     names = [name.strip() for name in given.split(",")] if isinstance(given, str) else []
     columns = table.frame.columns
@@ -50,7 +50,7 @@ def find_columns(table: RawTable, options: ReadOptions) -> Columns:
         label = None  # new data need not have the column that a model learned to predict
     if options.labels is None and options.labelled:
         _check_separator(table)
-    if isinstance(label, str) and len(several := _parted(table, label)) > 1:
+    if isinstance(label, str) and len(several := _separated(table, label)) > 1:
         given = " ".join(f"--annotators {shlex.quote(str(name))}" for name in several)
         raise DataError(
             f"{table.name} has no column {label!r} to take the label from, but one of each of these names: "
@@ -106,7 +106,7 @@ def _columns_again(table: RawTable, before: Columns, options: ReadOptions) -> Co
 def _check_separator(table: RawTable) -> None:
     """Raise where all columns stand in one: the ending promised another separator, or blanks part them."""
     only = str(table.frame.columns[0]) if len(table.frame.columns) == 1 else ""
-    told = f"{table.name} has one column, {only!r}: its cells seem to be parted by"
+    told = f"{table.name} has one column, {only!r}: its cells seem to be separated by"
     mark = guessed_separator(only)
     if mark in only:
         raise DataError(f"{told} {mark!r};", Hint("separator", mark))

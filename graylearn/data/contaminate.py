@@ -236,7 +236,7 @@ def _as_ood(ood_x: Any, inside: Samples) -> tuple[Any, np.ndarray | None, np.nda
 
 
 def _as_groups(ood_groups: Any, n: int) -> np.ndarray:
-    """Given groups as whole numbers, one an OOD sample."""
+    """Given groups as whole numbers, one per OOD sample."""
     groups, _ = as_labels(ood_groups)
     if len(groups) != n:
         raise DataError(f"ood_groups has {len(groups)} values but ood_x has {n} samples")
@@ -244,7 +244,7 @@ def _as_groups(ood_groups: Any, n: int) -> np.ndarray:
 
 
 def _spread(groups: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
-    """One label a group; every label gets as many groups as any other, give or take one."""
+    """One label per group; every label gets as many groups as any other, give or take one."""
     present, group = np.unique(groups, return_inverse=True)
     labels = np.concatenate([rng.permutation(K) for _ in range(0, max(len(present), 1), K)])
     return labels[group]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy import sparse
 
 from graylearn.data.samples import Kind, Label, Samples, check_unique_ids, encode_labels
 from graylearn.data.tables import RawTable, table_from_arrow, table_from_pandas
-from graylearn.errors import DataError, Hint, first_line
+from graylearn.errors import DataError, Hint, SettingsError, first_few, first_line
 
 MAX_DENSE = 1 << 32
 """Bytes that a sparse matrix may take once it is dense."""
@@ -179,12 +179,48 @@ def as_ids(ids: Any, x: Any, n: int) -> np.ndarray:
     """(N,) one id per sample, no two equal: those given, those of Samples or a frame, or row numbers."""
     found = ids_of(x, n) if ids is None else np.asarray(as_plain(ids))
     if ids is None and len(found) != n:
-        raise DataError(f"there are {len(found)} samples and {n} labels: give one label a sample")
+        raise DataError(f"there are {len(found)} samples and {n} labels: give one label per sample")
     if found.shape != (n,):
         raise DataError(f"ids have shape {found.shape} for {n} samples: give one id per sample")
     names = found if found.dtype.kind in "iu" else found.astype(str).astype(object)
     check_unique_ids(names)
     return names
+
+
+def as_weights(given: Any, name: str) -> np.ndarray:
+    """Numbers that say what something counts, as float64."""
+    try:
+        return np.array(as_plain(given), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} holds what is no number ({first_line(error)}): give numbers") from error
+
+
+def as_class_weights(given: Any, label: np.ndarray, classes: Sequence[Label] | np.ndarray) -> np.ndarray:
+    """(K,) what samples of each class count; label: (N,) the index of each sample's class.
+
+    given: "balanced", a dict from class to weight, 1 for those that it leaves out, or one weight per class.
+    """
+    names = np.asarray(classes).tolist()
+    if isinstance(given, str):
+        if given != "balanced":
+            raise SettingsError.wrong("class_weight", given, "'balanced', a dict or one weight per class")
+        count = np.bincount(label, minlength=len(names))
+        return np.asarray(len(label) / ((count > 0).sum() * np.maximum(count, 1)))
+    if isinstance(given, Mapping):
+        if unknown := [each for each in given if each not in names]:
+            raise DataError(
+                f"class_weight has a weight for {unknown[0]!r}, which is no class: the classes are "
+                f"{first_few([repr(name) for name in names])}"
+            )
+        given = [given.get(name, 1.0) for name in names]
+    weights = as_weights(given, "class_weight")
+    if weights.shape != (len(names),):
+        raise DataError(
+            f"class_weight has shape {weights.shape} for {len(names)} classes: give one weight per class"
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        raise DataError("class weights must be finite, 0 or more, and not all 0")
+    return weights
 
 
 def as_table(x: Any) -> RawTable | None:

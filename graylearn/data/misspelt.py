@@ -33,7 +33,8 @@ def meant_by(names: Sequence[object], counts: Sequence[int] | Ints, looks: Looks
     """(K,) for each class, the class that it means: another if it is misspelt, else itself.
 
     Without looks, only a label that is rare beside the class that it resembles counts as misspelt; with them,
-    also a frequent one whose samples lie among those of that class, and no label whose samples lie apart.
+    also a frequent one whose samples lie among those of that class, a rare one that is two typing errors away
+    from it (`payed`), and no label whose samples lie apart.
     """
     count = np.asarray(counts, dtype=np.int64)
     meant = np.arange(len(names))
@@ -52,6 +53,8 @@ def meant_by(names: Sequence[object], counts: Sequence[int] | Ints, looks: Looks
             if meant[other] == other and _is_meant(k, other, names, count, looks):
                 meant[k] = other
                 break
+        else:
+            meant[k] = k if looks is None else _farther(k, order, names, count, meant, looks)
     classes = len(set(meant[count > 0].tolist()))
     return meant if classes > 1 else np.arange(len(names))
 
@@ -65,7 +68,25 @@ def _is_meant(k: int, other: int, names: Sequence[object], count: Ints, looks: L
     own, others, share = _mixed(k, other, *looks)
     if likely:
         return count[k] < _NEIGHBOURS or own < _APART or own < 2 * share
-    # as mixed as if the labels of both were shuffled, and nearer to that class than to all others together
+    return _lies_among(k, other, count, own, others, share)
+
+
+def _farther(
+    k: int, order: Sequence[int], names: Sequence[object], count: Ints, meant: Ints, looks: Looks
+) -> int:
+    """The class that label k means if it is rare beside it, two typing errors away and among its samples;
+    else k. order: the classes, the most frequent first."""
+    for other in order:
+        if count[k] > RARE * count[other]:
+            break
+        if meant[other] == other and _two_errors(str(names[k]), names[other]):
+            return other if _lies_among(k, other, count, *_mixed(k, other, *looks)) else k
+    return k
+
+
+def _lies_among(k: int, other: int, count: Ints, own: float, others: float, share: float) -> bool:
+    """Whether k and `other` are as mixed as if their labels were shuffled, and k is nearer to `other` than to
+    all other classes together."""
     error = np.sqrt(share * (1 - share) / min(int(count[k]), _ASKED))
     return bool(own <= share + 2 * error and others >= 0.5 + 0.5 * count[other] / (count.sum() - count[k]))
 
@@ -100,8 +121,27 @@ def _mixed(k: int, other: int, label: Ints, features: NDArray[Any]) -> tuple[flo
 
 
 def are_near(name: str, other: str) -> bool:
-    """Whether the two are one typing error apart, or are spelt alike."""
-    return not _ways(name).isdisjoint(_ways(other))
+    """Whether the two are one or two typing errors apart, or are spelt alike."""
+    return not _ways(name).isdisjoint(_ways(other)) or _two_errors(name, other)
+
+
+def _two_errors(name: str, other: object) -> bool:
+    """Whether one word of the two labels differs, by one or two letters that were added, lost or mistaken."""
+    words, theirs = _plain(name).split(), _plain(str(other)).split()
+    if len(words) != len(theirs) or not isinstance(other, str):
+        return False
+    different = [pair for pair in zip(words, theirs, strict=True) if pair[0] != pair[1]]
+    if len(different) != 1:
+        return False
+    a, b = different[0]
+    if min(len(a), len(b)) < _LETTERS or not (a + b).isalpha() or a[0] != b[0] or abs(len(a) - len(b)) > 2:
+        return False
+    row = list(range(len(b) + 1))  # edits from the letters of a so far to each start of b
+    for number, letter in enumerate(a, 1):
+        last, row = row, [number]
+        for place, wanted in enumerate(b):
+            row.append(min(last[place] + (letter != wanted), last[place + 1] + 1, row[place] + 1))
+    return row[-1] <= 2
 
 
 def merged(label: Ints, names: Sequence[Label], meant: Ints) -> tuple[Ints, tuple[Label, ...]]:

@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from graylearn.data.atomic import replacing
-from graylearn.data.progress import progress_bar
 from graylearn.errors import DataError, first_line
 from graylearn.paths import Limit, address_of, as_path, default_cache_folder, inside
+from graylearn.progress import progress_bar
 
 _TELLS = ("size", "ETag", "etag", "mtime", "LastModified", "last_modified", "created", "updated", "md5Hash")
 """What file systems say of a file that changes where its content does."""

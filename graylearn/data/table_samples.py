@@ -13,7 +13,7 @@ import pandas as pd
 
 from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.groups import group_numbers
-from graylearn.data.images.cache import NoImagesError, decode
+from graylearn.data.images.cache import NoImagesError, check_read, decode
 from graylearn.data.images.decode import CHANNELS, UnreadableImageError, decode_image
 from graylearn.data.options import Column, Columns, ReadOptions
 from graylearn.data.samples import Label, Samples, all_repeated, encode_labels
@@ -124,7 +124,7 @@ def _from_manifest(
     rows = samples_from_table(table, replace(columns, text=columns.path, path=None), options)
     files = [root / name for name in names]
     if not any(file.exists() for file in files):
-        windows = "; here folders are parted by /, not by \\" if os.sep == "/" and "\\" in names[0] else ""
+        windows = "; here folders are separated by /, not by \\" if os.sep == "/" and "\\" in names[0] else ""
         raise NoImagesError(
             f"{table.name}: none of the images in column {str(columns.path)!r} is there; paths begin at the "
             f"folder of the table, so that the first is {files[0]}{windows}"
@@ -150,15 +150,8 @@ def _from_stored_images(
             images[row] = np.frombuffer(decode_image(data, size), np.uint8).reshape(size, size, CHANNELS)
         except (UnreadableImageError, OSError, TypeError) as error:
             failed[row] = str(error)
-    told = first_few([f"row {row} ({reason})" for row, reason in failed.items()], 20, "; ")
-    if failed and options.unreadable == "stop":
-        raise DataError(
-            f"{len(failed)} of {len(records)} images of {table.name} cannot be read: {told}. Mend or remove "
-            "them",
-            Hint("unreadable", "skip", "to leave them out"),
-        )
-    if len(failed) == len(records):
-        raise NoImagesError(f"none of the {len(records)} images of {table.name} can be read: {told}")
+    told = [f"row {row} ({reason})" for row, reason in failed.items()]
+    check_read(told, len(records), options.unreadable, f" of {table.name}")
     kept = np.setdiff1d(np.arange(len(records)), list(failed)).astype(np.int64)
     pixels = images[kept] if failed else images
     return replace(samples.take(kept), x=pixels, kind="image"), kept

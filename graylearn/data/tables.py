@@ -147,6 +147,19 @@ def bytes_of(rows: pa.RecordBatch | pa.Table) -> int:
     return sum(column.nbytes for column in rows.columns if not pa.types.is_dictionary(column.type))
 
 
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    """The type with plain texts and bytes where its lists and records hold views of them."""
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_without_views(kind.value_type), kind.list_size)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        make = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return make(_without_views(kind.value_type))
+    plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    return plain.get(kind, kind)
+
+
 def table_from_arrow(arrow: pa.Table, name: str) -> RawTable:
     """An Arrow table as rows of plain numbers, text, bools and dates, its columns named by text."""
     check_unique_names(arrow.column_names, name)
@@ -160,6 +173,8 @@ def table_from_arrow(arrow: pa.Table, name: str) -> RawTable:
             target = pa.int64()
         elif pa.types.is_dictionary(kind) and pa.types.is_unsigned_integer(kind.index_type):
             target = pa.dictionary(pa.int32(), kind.value_type, kind.ordered)  # before pyarrow 23 only these
+        elif pa.types.is_nested(kind) and "_view" in str(kind):
+            target = _without_views(kind)  # pandas takes no views within lists
         else:
             continue
         arrow = arrow.set_column(index, column.name, arrow.column(index).cast(target))

@@ -51,21 +51,14 @@ def writing(
     path.parent.mkdir(parents=True, exist_ok=True)
     taken = FolderTakenError(f"another process is writing {path}: wait for it, or name another")
 
-    def check() -> None:
-        check_there(path, kind, folder=folder, overwrite=overwrite, update=update)
-
-    found: Hashes = {}
-
-    def about_to(partial: Path) -> None:
-        found.update(hashes(partial))
-        check()  # something may have come meanwhile
-        record(path, kind, found, known(path, kind))
-
     with alone(path.with_name(f".graylearn-{path.name}.lock"), taken):
-        check()
+        check_there(path, kind, folder=folder, overwrite=overwrite, update=update)
         replace = replacing_folder if folder else replacing
-        with replace(path, like=permissions(of), ready=about_to) as partial:
+        with replace(path, like=permissions(of)) as partial:
             yield partial
+            found = hashes(partial)
+            check_there(path, kind, folder=folder, overwrite=overwrite, update=update)  # it may have come now
+            record(path, kind, found, known(path, kind))
         record(path, kind, found)
 
 

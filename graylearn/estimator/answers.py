@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from graylearn.errors import CheckpointError
 from graylearn.estimator.inputs import read_inputs
 from graylearn.estimator.networks import logits_of, outputs_of
 from graylearn.estimator.rejection import NONE_OF_THESE, limit_at, unfamiliarity
@@ -67,8 +66,6 @@ class Answers(ClassifierState):
         is known of new samples is known as for `predict`.
         """
         check_is_fitted(self, "network_")
-        if "label_quantiles" not in self.reference_:
-            raise CheckpointError("the classifier was saved by an older graylearn: fit it again for sets")
         limit = limit_at(coverage, self.reference_["label_quantiles"], "coverage")
         said = self.predict_proba(X)
         return np.asarray((1.0 - said <= limit) | (said == said.max(axis=1, keepdims=True)))

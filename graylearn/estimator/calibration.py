@@ -100,7 +100,7 @@ def held_out(
     return Seen(
         np.concatenate([part.unfamiliar for part in found]),
         np.concatenate([part.strange for part in found]),
-        _less(audit, "ood_posterior", samples.rows[held]),
+        _less(audit, "foreign", samples.rows[held]),
         _less(audit, "posterior", samples.rows[held]),
     )
 

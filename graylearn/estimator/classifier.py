@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from graylearn.audit import Audit
-from graylearn.audit.groups import SAW_ALL, groups_of
-from graylearn.audit.overlap import overlap_of
+from graylearn.audit.audit import SAW_ALL
+from graylearn.audit.inputs import groups_of
 from graylearn.data.batches.augment import Augment
 from graylearn.data.inputs import ids_of
 from graylearn.errors import DataError, Hint, SettingsError
@@ -68,14 +68,12 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         precision: "auto", "fp32", "bf16" or, on CUDA, "fp16".
         device: None is the first CUDA device, or else the CPU.
         augment: random crops and flips of training images: True, or an Augment.
-        class_weight: "balanced", a dict from class to weight, or None.
-        audit: "held-out" judges the training set by small networks that did not see the samples, "history" by
+        class_weight: "balanced", a dict from class to weight, one weight per class, or None.
+        audit: "held-out" judges the training set by views that do not see a sample's label, "history" by
             the confidences of the one run, None not at all; "auto" is held-out for rows and with groups, and
             history for other images.
         overlap: "none" where each sample has one true class that a person could tell, "possible" where
-            classes may overlap; with none, labels that look like another class are held against their samples
-            more readily. "auto" is none for texts and arrays of 32 columns or more, possible for tables, and
-            for images that are trained on as they are.
+            classes may overlap; "auto" says nothing of them.
         id_like: "drop" leaves columns of a table that seem to name the rows out of what is learned from, with
             a warning; "keep" learns from them.
         keep_labels: whether the audit takes labels that seem misspelt for classes of their own; see `audit`.
@@ -189,7 +187,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             validation: (X, y) with clean labels; training then stops where it no longer gains there, and the
                 network of the best epoch is kept.
             stages: what is done around each stage, such as keeping what it made; by default nothing.
-            groups: one name a sample of what it belongs to, such as its video or patient; see `audit`. None
+            groups: one name per sample of what it belongs to, such as its video or patient; see `audit`. None
                 takes those of Samples, if any.
         """
         goes_on = self._goes_on
@@ -273,8 +271,7 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             self.method_,
             self._settings(len(samples.y), seed),
             audit=audit,
-            # what a network gathers on images it has seen says too little to hold labels against them unasked
-            overlap=overlap_of(self.overlap, X) if encoder.kind == "rows" else self.overlap,
+            overlap=self.overlap,
             keep_labels=bool(self.keep_labels),
             refine=bool(self.refine),
             members=int(self.members),

@@ -24,15 +24,15 @@ from graylearn.data.batches.augment import as_nhwc
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.encoding.label_notes import note_order, note_telling_columns
 from graylearn.data.inputs import TEXT, as_dense, as_plain, is_sparse, kind_of
-from graylearn.data.samples import RANGES, Samples
+from graylearn.data.samples import RANGES, Samples, encode_labels
 from graylearn.data.tables import check_unique_names
-from graylearn.errors import DataError, GraylearnError, are, first_few
+from graylearn.errors import DataError, GraylearnError
 
 MAX_REPEATS = 8
 """Whole-number weights are carried out by repeating rows while that makes the set at most so much larger."""
 _ROWS = "give rows of features, as an array of two axes, a frame, or what read gives of a file"
 _SAME_ROWS = "give rows of the columns that it was fitted on"
-_LABELS = "give one label a sample, in one axis, and not the name of a column"
+_LABELS = "give one label per sample, in one axis, and not the name of a column"
 _COMPLEX = "Complex data not supported: give real and imaginary parts as two columns"
 
 
@@ -169,18 +169,7 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
         labels = column_or_1d(labels, warn=True)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError("Input y contains NaN or infinity: give each sample a label, or leave it out")
-    if labels.dtype == object and pd.isna(labels).any():
-        raise DataError("Input y contains NaN or None: give each sample a label, or leave it out")
-    texts = labels.tolist() if labels.dtype.kind in "OUT" else []
-    blank = [row for row, label in enumerate(texts) if isinstance(label, str) and not label.strip()]
-    if blank:  # told here: the audit sees the samples in another order
-        raise DataError(
-            f"{len(blank)} of {len(labels)} labels of y {are(len(blank))} empty "
-            f"(row{'s' * (len(blank) > 1)} {first_few(blank, 5)}, counted from 0): give each "
-            "sample a label, or leave it out"
-        )
-    if labels.dtype == object and len({isinstance(label, str) for label in labels}) == 2:
-        raise DataError("Input y mixes text with other values: make all labels text, or all of them numbers")
+    encode_labels(labels)  # refuses labels that are missing, or of several types
     if labels.dtype == object:
         large = [label for label in labels if isinstance(label, int) and not -(2**63) <= label < 2**63]
         if large:

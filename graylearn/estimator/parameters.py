@@ -6,7 +6,7 @@ What is code of the user's is named, not saved.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,9 @@ from graylearn import options
 from graylearn.data.batches.augment import Augment
 from graylearn.errors import CheckpointError, SettingsError
 from graylearn.estimator.models import check_parameters, is_model
-from graylearn.methods import METHODS, Method, as_method, make_method
+from graylearn.methods import METHODS, Method, as_method
 from graylearn.training import OptimizerSettings
-
-
-class _CannotSaveError(Exception):
-    """The value is code, or holds some."""
+from graylearn.training.checkpoint import pack, unpack
 
 
 def check(parameters: Mapping[str, Any]) -> None:
@@ -62,6 +59,11 @@ def method_for(method: str | Method, in_shape: tuple[int, ...]) -> str | Method:
     return "gl-relative" if len(in_shape) == 3 else "gl"
 
 
+def _kinds() -> dict[str, Callable[..., Any]]:
+    """What may be a parameter beside plain values, by the name that it is saved under."""
+    return {"optimizer": OptimizerSettings, "augment": Augment, **METHODS}
+
+
 def to_json(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """(what JSON can hold, the names of the parameters it cannot)."""
     saved: dict[str, Any] = {}
@@ -69,60 +71,35 @@ def to_json(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     for name, value in parameters.items():
         try:
             saved[name] = _packed(value)
-        except _CannotSaveError:
+        except CheckpointError:  # it is code, or holds some
             unsaved.append(name)
     return saved, unsaved
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, torch.device):
+        return str(value)
+    kind = next((name for name, made in _kinds().items() if made is type(value)), None)
+    arrays: dict[str, torch.Tensor] = {}
+    if kind is not None:
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    packed = pack(value, arrays)
+    if arrays:
+        raise CheckpointError("arrays are not kept as parameters")
+    return packed if kind is None else {"is": kind, "fields": packed}
 
 
 def from_json(saved: Any) -> dict[str, Any]:
     """The parameters that `to_json` could hold."""
     if not isinstance(saved, dict):
         raise CheckpointError("the saved parameters are not a table of names and values")
-    return {str(name): _unpacked(value) for name, value in saved.items()}
+    return {str(name): _made(value) for name, value in saved.items()}
 
 
-def _packed(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, torch.device):
-        return str(value)
-    if isinstance(value, list):
-        return [_packed(item) for item in value]
-    if isinstance(value, tuple):
-        return {"is": "tuple", "items": [_packed(item) for item in value]}
-    if isinstance(value, dict):  # as pairs: keys may be numbers, which JSON would turn into text
-        return {"is": "dict", "items": [[_packed(key), _packed(item)] for key, item in value.items()]}
-    if isinstance(value, OptimizerSettings):
-        return {"is": "optimizer", "fields": _packed(dataclasses.asdict(value))}
-    if isinstance(value, Augment):
-        return {"is": "augment", "fields": _packed(dataclasses.asdict(value))}
-    names = [name for name, kind in METHODS.items() if kind is type(value)]
-    if names:
-        options = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return {"is": "method", "name": names[0], "fields": _packed(options)}
-    raise _CannotSaveError
-
-
-def _unpacked(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_unpacked(item) for item in value]
-    if not isinstance(value, dict):
-        return value
+def _made(value: Any) -> Any:
     try:
-        kind = value["is"]
-        if kind == "tuple":
-            return tuple(_unpacked(item) for item in value["items"])
-        if kind == "dict":
-            return {_unpacked(key): _unpacked(item) for key, item in value["items"]}
-        fields = _unpacked(value["fields"])
-        if kind == "optimizer":
-            return OptimizerSettings(**fields)
-        if kind == "augment":
-            return Augment(**fields)
-        if kind == "method":
-            return make_method(value["name"], **fields)
+        if isinstance(value, dict) and "is" in value:
+            return _kinds()[value["is"]](**unpack(value["fields"], {}))
+        return unpack(value, {})
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"a saved parameter cannot be read ({error})") from error
-    raise CheckpointError(f"a saved parameter is of the unknown kind {kind!r}")

@@ -1,7 +1,7 @@
 """First fit, audit, beliefs, second fit: the one way from a dirty training set to a network.
 
     first fit     one network learns the labels as they are, by a method for dirty labels
-    audit         who does not belong, from held-out networks or from the history of the first fit
+    audit         who does not belong, from views of the features or from the history of the first fit
     beliefs       what the audit believes of each sample, as soft targets and weights, where that pays
     second fit    a committee of networks, or one, learns the beliefs; or the labels as they are
 
@@ -114,7 +114,7 @@ class Pipeline:
     settings: Settings
     """How each network is trained; its seed is that of all stages."""
     audit: Literal["held-out", "history"] | None = "held-out"
-    """How the samples are judged: by networks that did not see them, by the first fit's own history, not."""
+    """How the samples are judged: by views that did not see them, by the first fit's own history, not."""
     overlap: OverlapSetting = "auto"
     """Whether samples may lie between two classes; see `graylearn.audit.audit`."""
     keep_labels: bool = False
@@ -223,11 +223,7 @@ class Pipeline:
         samples, seed = self.samples, self.settings.seed
         believed = audit if pays(audit) else None
         if believed is not None and self._is_stack and samples.features is not None:
-            again = self._asked_again()
-            # Labels that are confused are learnt, the more so the larger the network: that networks of the
-            # own kind cannot tell them is no reason to doubt what the audit saw.
-            if again is not None or "class_confusion" not in audit.found_by:
-                believed = again
+            believed = self._asked_again()
         if believed is not None:
             targets, trust = soft_targets(believed)
             method: str | Method = self.teach(torch.from_numpy(targets[samples.rows]))
@@ -316,10 +312,10 @@ class Pipeline:
             overlap=self.overlap,
             groups=samples.groups,
         )
-        worth = bool(found.posterior.any()) and know_more(
+        worth = bool(found.suspected.any()) and know_more(
             found.probabilities[samples.rows], said[samples.rows], samples.y
         )
-        return found.take(np.argsort(order)) if worth or found.lies_apart else None
+        return found.take(np.argsort(order)) if worth else None
 
 
 def _unless_even(weight: Floats) -> Floats | None:

@@ -50,8 +50,8 @@ class SoftTargets(Method):
 
 
 def pays(audit: Audit) -> bool:
-    """Whether to fit again on what the audit believes: it must have found something, among enough classes."""
-    return len(audit.classes) >= LEAST_CLASSES and bool(audit.posterior.any())
+    """Whether to fit again on what the audit believes: it must suspect something, among enough classes."""
+    return len(audit.classes) >= LEAST_CLASSES and bool(audit.suspected.any())
 
 
 def know_more(views: Floats, own: Floats, label: NDArray[np.int64]) -> bool:
@@ -70,15 +70,11 @@ def know_more(views: Floats, own: Floats, label: NDArray[np.int64]) -> bool:
 def soft_targets(audit: Audit) -> tuple[Floats, Floats]:
     """(targets (N, K), weights (N,)) for the second fit.
 
-    The target is the given label as far as the audit trusts it, and what the views say of the sample for
-    the rest; the weight is the chance that the sample belongs to a class at all.
+    The target is what the audit believes of the class, the weight the chance that the sample has one.
     """
-    given = np.eye(len(audit.classes))[audit.label]
-    believed = np.exp(np.log(np.clip(audit.probabilities, 1e-12, None)) / audit.temperature)
-    believed /= believed.sum(axis=1, keepdims=True)
-    wrong = audit.posterior[:, None]
-    target = (1.0 - wrong) * given + wrong * believed
-    return keep_classes_alive(audit, target, 1.0 - audit.ood_posterior)
+    weight = 1.0 - audit.foreign
+    target = audit.beliefs / np.maximum(audit.beliefs.sum(axis=1, keepdims=True), 1e-12)
+    return keep_classes_alive(audit, target, weight)
 
 
 def keep_classes_alive(audit: Audit, target: Floats, weight: Floats) -> tuple[Floats, Floats]:

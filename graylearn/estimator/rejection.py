@@ -57,14 +57,10 @@ def learn_reference(logits: Floats, features: Floats | None, label: NDArray[np.i
 def check_reference(reference: dict[str, Floats]) -> None:
     """ValueError where what was read from a file is no such reference."""
     features = reference["mean"].shape if "mean" in reference else (0,)
-    expected = {"entropy": (2,), "quantiles": _GRID.shape}
-    if "label_quantiles" in reference:  # not in those of version 0.1.0
-        expected["label_quantiles"] = _GRID.shape
+    expected = {"entropy": (2,), "quantiles": _GRID.shape, "label_quantiles": _GRID.shape}
     if "centres" in reference:
-        expected |= {"mean": features, "spread": features, "distance": (2,)}
+        expected |= {"mean": features, "spread": features, "distance": (2,), "reach": (2,)}
         expected["centres"] = (len(reference["centres"]), *features)
-        if "reach" in reference:  # not in those of version 0.1.0
-            expected["reach"] = (2,)
     for name, shape in expected.items():
         if reference[name].shape != shape or len(shape) > 2:
             raise ValueError(f"reference {name} has shape {reference[name].shape}, expected {shape}")
@@ -75,9 +71,8 @@ def unfamiliarity(logits: Floats, features: Floats | None, reference: dict[str, 
     score = _in_units(entropy(logits), reference["entropy"])
     if features is not None and "centres" in reference:
         score = score + _in_units(_distance(features, reference), reference["distance"])
-        if "reach" in reference:
-            farthest, spread = reference["reach"]
-            score = score + np.maximum(_length(features, reference) - farthest, 0.0) / spread
+        farthest, spread = reference["reach"]
+        score = score + np.maximum(_length(features, reference) - farthest, 0.0) / spread
     return score
 
 

@@ -43,7 +43,7 @@ from graylearn.training import History
 
 Kind = TypeVar("Kind", bound=ClassifierState)
 
-_FORMAT, _VERSION = "graylearn.GrayClassifier", 1
+_FORMAT = "graylearn.GrayClassifier"
 _MANIFEST, _WEIGHTS, _HISTORY, _AUDIT = "model.json", "weights.safetensors", "history.npz", "audit"
 _AUDITED = (f"{_AUDIT}/audit.json", f"{_AUDIT}/arrays.npz")
 _LONGEST = 1 << 12
@@ -80,7 +80,7 @@ def write_classifier(classifier: ClassifierState, folder: Path) -> None:
         (folder / _AUDIT).mkdir()
         classifier.audit_.write(folder / _AUDIT)
     content = _content(classifier, folder)
-    manifest = {"format": _FORMAT, "version": _VERSION, "sha256": checksum(content), "model": content}
+    manifest = {"format": _FORMAT, "sha256": checksum(content), "model": content}
     write_text(folder / _MANIFEST, json.dumps(manifest, indent=1))
     write_text(folder / CARD, card(classifier))
 
@@ -265,11 +265,6 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         raise CheckpointError(f"there is no saved classifier in {folder} ({error})") from error
     if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
         raise CheckpointError(f"{path} is not of a saved classifier: expected format {_FORMAT!r}")
-    if manifest.get("version") != _VERSION:
-        raise CheckpointError(
-            f"{path} is of version {manifest.get('version')!r}, this graylearn reads {_VERSION}: "
-            "load it with the graylearn that saved it, or fit anew"
-        )
     content = manifest.get("model")
     if not isinstance(content, dict) or manifest.get("sha256") != checksum(content):
         raise CheckpointError(f"{path} is damaged: its checksum does not fit; save the classifier again")

@@ -8,16 +8,15 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 from torch import Tensor
 
 from graylearn.array_types import Ints
 from graylearn.data.encoding.label_notes import note_labels
-from graylearn.data.inputs import as_plain
+from graylearn.data.inputs import as_class_weights, as_plain
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError, SettingsError, first_few
+from graylearn.errors import DataError
 from graylearn.estimator.inputs import InputEncoder, refused, spread_weights, take
 from graylearn.training import History
 from graylearn.training.cross_fit import stratified_folds
@@ -134,12 +133,12 @@ def make_training_set(
     groups: Ints | None = None,
 ) -> tuple[TrainingSet, InputEncoder]:
     """The set, and the encoder that was fitted on it where none was given, see `InputEncoder.fitted`."""
-    with refused("give one label a sample"):
+    with refused("give one label per sample"):
         check_consistent_length(given, labels)
     n = len(labels)
     rows, weight = np.arange(n), np.ones(n)
     if sample_weight is not None:
-        with refused("give one finite number a sample as sample_weight"):
+        with refused("give one finite number per sample as sample_weight"):
             checked = _check_sample_weight(as_plain(sample_weight), given, dtype=np.float64)
         if (checked < 0).any() or not np.isfinite(checked).all():
             raise DataError("sample_weight must be finite and not negative")
@@ -157,7 +156,7 @@ def make_training_set(
     if encoder.kind == "rows":
         features = x if all_once else encoder.transform(given)
     if class_weight is not None:
-        weight = weight * _class_factors(class_weight, classes, y)[y]
+        weight = weight * as_class_weights(class_weight, y, classes)[y]
         if not weight.any():
             raise DataError("class_weight must be positive for some class")
     order = canonical_order(x, y)
@@ -165,30 +164,3 @@ def make_training_set(
     return TrainingSet(
         x[order], y[order], weight[order], rows[order], features, labels, names, classes, groups=groups
     ), encoder
-
-
-def _class_factors(class_weight: Any, classes: NDArray[Any], y: Ints) -> NDArray[np.float64]:
-    """(K,) the factor of each class; one without samples has none to balance, and none is asked of it."""
-    present = np.unique(y)
-    if not isinstance(class_weight, dict) and not (
-        isinstance(class_weight, str) and class_weight == "balanced"
-    ):
-        raise SettingsError.wrong("class_weight", class_weight, "'balanced' or a dict from class to weight")
-    if isinstance(class_weight, dict):
-        names = classes.tolist()
-        unknown = [label for label in class_weight if label not in names]
-        if unknown:
-            raise DataError(
-                f"class_weight has a weight for {unknown[0]!r}, which is no class: the classes are "
-                f"{first_few([repr(name) for name in names])}"
-            )
-        for label, value in class_weight.items():
-            if not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
-                raise DataError(
-                    f"class_weight gives {label!r} the weight {value!r}: expected a finite number, 0 or more"
-                )
-        known = set(classes[present].tolist())
-        class_weight = {label: value for label, value in class_weight.items() if label in known}
-    factors = np.ones(len(classes))
-    factors[present] = compute_class_weight(class_weight, classes=classes[present], y=classes[y])
-    return factors

@@ -1,7 +1,7 @@
 """MLflow: a fitted GrayClassifier as a pyfunc model, kept as the folder that `save` writes, without a pickle.
 
 log_model(classifier, name="model", input_example=X[:5])   # in a run; or save_model(classifier, "folder")
-mlflow.pyfunc.load_model("folder").predict(X)              # a row a sample, see `Served.predict`
+mlflow.pyfunc.load_model("folder").predict(X)              # one row per sample, see `Served.predict`
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Served:
         self.limit = limit_at(reject_at, classifier.reference_["quantiles"], "reject_at")
 
     def predict(self, X: Any, params: Mapping[str, Any] | None = None) -> pd.DataFrame:
-        """A row a sample: class (the most probable one), rejected (it seems to belong to none of them),
+        """One row per sample: class (the most probable one), rejected (it seems to belong to none of them),
         ood_score, and `probability CLASS` for each class.
         """
         asked, score = self.classifier, self.classifier.ood_score(X)

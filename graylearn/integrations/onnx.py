@@ -25,7 +25,7 @@ from graylearn.estimator import GrayClassifier
 from graylearn.estimator.models import is_model
 from graylearn.estimator.rejection import REJECT_AT, limit_at
 from graylearn.extras import require
-from graylearn.training.mlp_layers import mlp_layers
+from graylearn.training.mlp import mlp_layers
 
 KIND = "ONNX model"
 OUTPUTS = ("class", "probabilities", "ood_score", "rejected")
@@ -273,11 +273,10 @@ def _score(graph: _Graph, logits: str, features: str, reference: dict[str, NDArr
         nearest = graph.add("ReduceMax", cosine, graph.constant(np.array([1])), keepdims=0)
         distance = graph.add("Sub", graph.constant(np.float64(1.0)), nearest)
         signs.append(_in_units(graph, distance, reference["distance"]))
-        if "reach" in reference:
-            farthest, spread = (graph.constant(np.float64(value)) for value in reference["reach"])
-            beyond = graph.add("Sub", graph.total(length), farthest)
-            beyond = graph.add("Max", beyond, graph.constant(np.float64(0.0)))
-            signs.append(graph.add("Div", beyond, spread))
+        farthest, spread = (graph.constant(np.float64(value)) for value in reference["reach"])
+        beyond = graph.add("Sub", graph.total(length), farthest)
+        beyond = graph.add("Max", beyond, graph.constant(np.float64(0.0)))
+        signs.append(graph.add("Div", beyond, spread))
     graph.add("Sum", *signs, name="ood_score")
 
 

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from graylearn.nets.base import ConvNet, image_channels
-from graylearn.nets.blocks import WIDTHS, conv_bn, residual_body
+from graylearn.nets.base import WIDTHS, ConvNet, conv_bn, image_channels, residual_body
 
 
 class ResidualBlock(nn.Module):

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from graylearn.errors import SettingsError
-from graylearn.nets.base import Net, image_channels
-from graylearn.nets.blocks import conv_bn, global_mean
+from graylearn.nets.base import Net, conv_bn, global_mean, image_channels
 
 
 class SmallCNN(Net):

@@ -44,8 +44,8 @@ class ReportData:
     title: str
     """Heading of the page, such as the name of the dataset."""
     table: pd.DataFrame
-    """The whole audit in dataset order: id, label, confidence, score, suspected, kind, suggested; and level,
-    "sure" or "review" for suspects, where the audit tells them apart."""
+    """The whole audit in dataset order: id, label, confidence, score, suspected, kind, suggested; and, if the
+    audit tells, level, "sure" or "review" for suspects, and because, a sentence on each of them."""
     classes: tuple[str, ...]
     """The classes as text, in stable order; `label` and `suggested` of the table are among them."""
     created: str = ""
@@ -78,9 +78,7 @@ class ReportData:
     probabilities: NDArray[Any] | None = None
     """(N, K) class probabilities, at best held out: the likely classes of a sample, as bars."""
     judge: str = "the model"
-    """Whose probabilities they are, as a sentence would say it: "networks that had not seen it"."""
-    found_by: Sequence[str] = ()
-    """Names of the detectors that found something, as `Audit.found_by` has them."""
+    """Whose probabilities they are, as a sentence would say it: "views that had not seen its label"."""
     confusions: pd.DataFrame | None = None
     """How often which label is mistaken for which, as `Audit.confusions` has it."""
     features: NDArray[Any] | None = None

@@ -12,7 +12,6 @@ from graylearn.data.formats import FORMATS, NAMELESS, TABLES, Change, Origin, su
 from graylearn.data.misspelt import are_near
 from graylearn.data.written import check_writable, writing
 from graylearn.errors import DataError, Hint, SettingsError
-from graylearn.options import MIN_CLASS
 from graylearn.paths import matching
 from graylearn.report import Decision
 from graylearn.report.decision_files import decisions_in
@@ -24,6 +23,8 @@ from graylearn.runs.source import read_source
 KIND = "cleaned dataset"
 Copies = Literal["keep", "keep-one"]
 """What becomes of samples that are copies of one another."""
+FEW = 6
+"""Samples of a class from which on it is not lost without a question; of a smaller one it is told."""
 
 
 def apply_decisions(
@@ -92,6 +93,10 @@ def apply_decisions(
             keep and row != index
             for index, (keep, row) in enumerate(zip(change.keep, change.label_of, strict=True))
         ),
+        "classes_gone": sorted(
+            set(recorded.labels)
+            - {recorded.labels[row] for keep, row in zip(change.keep, change.label_of, strict=True) if keep}
+        ),
         "copies_dropped": before - kept,
         "groups_contradicting": contradicting,
         "decisions": len(found),
@@ -147,7 +152,7 @@ def _check_losses(recorded: Recorded, change: Change, ask: Callable[[str], bool]
     lost = [
         label
         for label, count in labels.items()
-        if count >= MIN_CLASS
+        if count >= FEW
         and 2 * left[label] < count
         and not any(are_near(label, other) for other in now[label] - {label})  # a class that was misspelt
     ]

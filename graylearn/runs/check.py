@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 import graylearn
+from graylearn.audit.judge import shipped
 from graylearn.audit.kinds import KINDS, LEVELS
 from graylearn.data.atomic import check_place
 from graylearn.data.formats import file_fingerprint
@@ -213,7 +214,7 @@ def accept(checked: Checked, path: str | Path, of: Iterable[str] = ()) -> Checke
     _accepted(path)  # another file than one of accepted suspects stays
     known = sorted({each.known_by for each in checked.problems})
     with writing(path, KIND, of=of, update=True) as partial:
-        write_json(partial, {"format": FORMAT, "accepted": known})
+        write_json(partial, {"format": FORMAT, "judge": shipped().id, "accepted": known})
     problems = tuple(dataclasses.replace(each, is_new=False) for each in checked.problems)
     return dataclasses.replace(checked, problems=problems)
 
@@ -239,16 +240,22 @@ def _accepted(path: str | Path | None) -> set[str]:
         saved = json.loads(Path(path).read_text(encoding="utf-8"))
         if saved["format"] != FORMAT:
             raise KeyError("format")
-        return set(saved["accepted"])
+        accepted, judge = set(saved["accepted"]), saved["judge"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
             f"{path} does not hold accepted suspects ({error}): make it with --accept"
         ) from error
+    if judge != shipped().id:
+        raise CheckpointError(
+            f"the suspects in {path} were accepted of another judge ({judge}, this one is {shipped().id}), "
+            "which flags others: look at what it finds, and accept that with --accept into a new file"
+        )
+    return accepted
 
 
 def fingerprint(settings: RunSettings) -> str:
     """Of the data and all that decides what is found in them."""
-    parts = [graylearn.__version__, repr(settings)]
+    parts = [graylearn.__version__, shipped().id, repr(settings)]
     for name in (settings.data, settings.test):
         if name:
             path = local(name)

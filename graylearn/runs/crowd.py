@@ -89,11 +89,11 @@ def with_consensus(
     alone = replace(reading, test=None, test_share=None, test_split=None)
     prepared = prepare(alone, folder.stages, RunProgress(quiet=True))
     if prepared.encoding.way != "pixels":
-        with progress.working("asking networks about the annotators' labels"), warnings.catch_warnings():
+        with progress.working("asking views about the annotators' labels"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             kept = _kept(prepared, len(found.given))
             given, x = found.given.iloc[kept], prepared.train.x
-            crowd = consensus(given, X=x, seed=settings.seed, id_like=settings.id_like)
+            crowd = consensus(given, X=x, id_like=settings.id_like)
             _written(found.table.take(kept), crowd, settings, folder)
     return reading, crowd
 

@@ -21,10 +21,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from graylearn.audit import Audit
-from graylearn.audit.blocks import LARGE
 from graylearn.audit.cost import expected_seconds
-from graylearn.audit.keeping import kept_in
-from graylearn.audit.progress import duration, watched
+from graylearn.audit.progress import watched
 from graylearn.data.atomic import replacing_folder, write_array
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
@@ -33,19 +31,19 @@ from graylearn.estimator.inputs import is_images
 from graylearn.estimator.pipeline import Made, Run, Stage, Stages
 from graylearn.estimator.saving import write_classifier
 from graylearn.options import Learning
+from graylearn.progress import duration
 from graylearn.runs.files import write_json
 from graylearn.runs.prepare import Prepared
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import CALLED, RunSettings
 from graylearn.training import Result, Settings
 
-LONG, CHEAPER = 120.0, 0.7
-"""Seconds from which on an audit says before it begins how long it will take, and the share of them below
-which it names the mode that takes less."""
+LONG = 120.0
+"""Seconds from which on an audit says before it begins how long it will take."""
 OF_A_FIT = (
     "method", "network", "epochs", "batch_size", "learning_rate", "clip_norm", "accumulate", "average",
 )  # fmt: skip
-"""Settings of the network that a fit makes, which an audit by held-out networks does not train."""
+"""Settings of the network that a fit makes, which an audit by views does not train."""
 CHECKPOINTS = 10
 """Checkpoints of one training; more would cost small tables more time than the training itself."""
 
@@ -97,13 +95,12 @@ class FolderStages(Stages):
         return result
 
     def keep(self, stage: Stage, make: Callable[[], Made]) -> Made:
-        """The audit, from its file where it was made before, or on from what its networks said; features and
-        the refined fit are made."""
+        """The audit, from its file where it was made before; features and the refined fit are made."""
         folder = self.folder / "audit"
         if stage == "audit" and (folder / "audit.json").exists():
             return cast("Made", Audit.load(folder))
         if stage == "audit":
-            with self.progress.watching(_TITLES[stage]) as watch, watched(watch), kept_in(self.folder):
+            with self.progress.watching(_TITLES[stage]) as watch, watched(watch):
                 made = make()
         else:
             with self.progress.working(_TITLES[stage]):
@@ -179,9 +176,7 @@ def tell_unused(
 ) -> None:
     """Say which of these settings an audit passes over, and what to do instead."""
     if unused := [name for name in names if getattr(settings, name) != getattr(RunSettings, name)]:
-        progress.note(
-            f"passing over {', '.join(unused)}: the networks that this audit asks are its own{instead}"
-        )
+        progress.note(f"passing over {', '.join(unused)}: this audit trains no network{instead}")
 
 
 def how_long(samples: Samples) -> str | None:
@@ -189,17 +184,13 @@ def how_long(samples: Samples) -> str | None:
     if samples.kind not in ("array", "table") or is_images(samples.x):
         return None
     size = len(samples), int(np.prod(samples.x.shape[1:])), samples.num_classes
-    expected, cheaper = expected_seconds(*size), expected_seconds(*size, mode="history")
+    expected = expected_seconds(*size)
     if expected < LONG:
         return None
-    most = "at most " if size[0] > LARGE else ""  # what networks learn from a part takes less
-    words = (
-        f"the audit of {size[0]:,} samples ({size[1]:,} columns, {size[2]:,} classes) will take {most}about "
-        f"{duration(expected)} on one core, less on several or with --device cuda"
+    return (
+        f"the audit of {size[0]:,} samples ({size[1]:,} columns, {size[2]:,} classes) will take about "
+        f"{duration(expected)} on one core"
     )
-    if cheaper < CHEAPER * expected:
-        words += f", and about {duration(cheaper)} with --mode history"
-    return words
 
 
 def _fitted(

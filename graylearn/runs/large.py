@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graylearn.audit.overlap import overlap_of
 from graylearn.audit.parts import Dealing, PartFiles, Whole, audit_part, part_size, whole_of
 from graylearn.data.blocks import Blocks, are_large, open_blocks
 from graylearn.data.encoding.label_notes import note_labels
@@ -78,7 +77,6 @@ class Opened:
     example: Samples
     """Some samples, as they were read."""
     settings: RunSettings
-    overlap: str
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -234,8 +232,7 @@ def open_large(settings: RunSettings, progress: RunProgress, source: Any = None)
             return np.asarray(encoded(samples, encoding, settings, None).x, dtype=np.float32)
 
         columns = encode(some.take(slice(0, 2))).shape[1]
-    overlap = overlap_of(settings.overlap, some)
-    return Opened(blocks, counts, encoding, encode, columns, table, some.take(slice(0, 8)), settings, overlap)
+    return Opened(blocks, counts, encoding, encode, columns, table, some.take(slice(0, 8)), settings)
 
 
 def check_groups(opened: Opened, dealing: Dealing, size: int) -> None:
@@ -273,7 +270,8 @@ def audit_all(opened: Opened, files: PartFiles, progress: RunProgress) -> None:
     device = "cpu" if settings.device is None and settings.engine == "ray" else choose(settings.device)
     options: dict[str, Any] = {
         "mode": "history" if settings.mode == "history" else "held-out",
-        "overlap": opened.overlap,
+        "overlap": settings.overlap,
+        "keep_labels": settings.keep_labels,
         "epochs": settings.epochs,
         "seed": settings.seed,
         "device": str(device),

@@ -81,7 +81,6 @@ def write_verdicts(
     typed = table.assign(
         id=table["id"] if kind in "iu" else table["id"].astype(str),
         suggested=pd.array(table["suggested"].tolist()),  # None beside numbers: a type that can be missing
-        detector=table["detector"].astype("string"),  # text, if all are missing too
     )
     with replacing(folder.audit_parquet) as partial:
         typed.to_parquet(partial, index=False)

@@ -46,9 +46,7 @@ def read_recorded(folder: RunFolder) -> Recorded:
         suspects = {
             str(row["id"]): None if row["suggested"] is None else str(row["suggested"]) for row in flagged
         }
-        sure = {
-            str(row["id"]) for row in flagged if row.get("level") == "sure"
-        }  # runs of 0.1.0 have no level
+        sure = {str(row["id"]) for row in flagged if row["level"] == "sure"}
         hashes = samples["sha256"].to_pylist() if "sha256" in samples.column_names else None
         held_out = set(samples.filter(samples["held_out"])["id"].to_pylist())
         ids = samples["id"].to_pylist()

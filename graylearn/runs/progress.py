@@ -23,8 +23,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from graylearn.audit.progress import EVERY, duration
 from graylearn.errors import DataWarning, Worded, counted
+from graylearn.progress import EVERY, duration
 from graylearn.runs.settings import in_flags
 
 _WORTH_TELLING = 1.0  # seconds from which on a finished piece of work is told

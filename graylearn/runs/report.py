@@ -29,11 +29,12 @@ from graylearn.runs.prepare import Prepared
 from graylearn.runs.summary import Outcome, gathered_in, id_word
 
 JUDGES = {
-    "held-out": "networks that had not seen it",
+    "held-out": "views that had not seen its label",
     "history": "the network while it learned",
     "predictions": "the model",
 }
 """Who gave the probabilities of an audit, by its mode."""
+OVERLAP = {"none": "no: each sample has one true class", "possible": "yes", "auto": "not said"}
 
 
 def make_report(
@@ -75,7 +76,6 @@ def make_report(
         previews=looks(prepared),
         probabilities=audit.probabilities,
         judge=JUDGES[audit.mode],
-        found_by=audit.found_by,
         confusions=audit.confusions,
         features=likeness(prepared, fitted.classifier),
         rows=table_rows(prepared, fitted.classifier),
@@ -105,8 +105,9 @@ def _facts(outcome: Outcome, summary: dict[str, Any], environment: dict[str, Any
         "Label": prepared.origin.columns.label or "the folder of each image",
         "Learned from": prepared.encoding.words,
         "Method": f"{fitted.classifier.method_}" + (", refined" if fitted.refined else ""),
-        "Audited by": {"held-out": "networks that did not see the sample"}.get(audit.mode, audit.mode),
-        "Classes may overlap": "no: each sample has one true class" if audit.overlap == "none" else "yes",
+        "Audited by": {"held-out": "views that did not see the label"}.get(audit.mode, audit.mode),
+        "Classes may overlap": OVERLAP[audit.overlap],
+        "Judge": audit.judge,
         "Seed": str(settings.seed),
         "Seconds": summary["seconds"],
         "graylearn": environment["graylearn"],

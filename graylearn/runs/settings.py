@@ -215,8 +215,6 @@ def read_settings(path: str | Path) -> dict[str, Any]:
         raise SettingsError(f"{file} ends in {file.suffix!r}; settings are .toml, .yaml or .yml")
     if not isinstance(values, dict):
         raise SettingsError(f"{file} holds {type(values).__name__}; expected names and values, as in seed: 1")
-    if "word" in values:  # its name in runs of version 0.1.0
-        values["command"] = values.pop("word")
     settings_from(values, str(file))  # refuses what is wrong while the file can still be named
     given = {str(name): value for name, value in values.items() if value is not None}
     return given | absolute(given, file.parent)

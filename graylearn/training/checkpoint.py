@@ -33,6 +33,8 @@ from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Settings
 
 NAME = "checkpoint.safetensors"
+Saved = tuple[dict[str, Tensor], dict[str, Any]]
+"""What a checkpoint holds: the weights by name, and the rest."""
 _WEIGHTS, _STATE = "weights.", "state."
 
 
@@ -75,7 +77,7 @@ def save_checkpoint(folder: str | Path, weights: dict[str, Tensor], state: dict[
         partial.write_bytes(safetensors.torch.save(plain, {"state": text, "sha256": _checksum(plain, text)}))
 
 
-def load_checkpoint(folder: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def load_checkpoint(folder: str | Path) -> Saved:
     """(weights, state) of the checkpoint in `folder`, once every value is known to be as it was written."""
     path = Path(folder) / NAME
     advice = "restore it from a copy or start anew in an empty folder"

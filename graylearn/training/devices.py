@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -13,8 +12,7 @@ import torch
 from threadpoolctl import threadpool_limits
 from torch.utils.data import DataLoader
 
-from graylearn.data.batches.items import split_item
-from graylearn.data.batches.several import are_several
+from graylearn.data.batches.items import are_several, split_item
 from graylearn.errors import Hint, SettingsError
 from graylearn.training.mlp import MLPLearner
 from graylearn.training.predict import HALF
@@ -49,105 +47,56 @@ def choose(device: str | torch.device | None) -> torch.device:
     return chosen
 
 
-class _Shared:
-    """Switches of the whole process, which runs in several threads set at once.
-
-    The first run remembers what they were, and the last to end restores it: if each restored what it found,
-    one would change them while another runs.
-    """
-
-    def __init__(self) -> None:
-        self.lock, self.runs = threading.Lock(), 0
-        self.undo: Callable[[], None] = lambda: None
-
-    @contextmanager
-    def turned(self, turn: Callable[[], Callable[[], None]]) -> Iterator[None]:
-        """Run with the switches as `turn` sets them; it returns what restores them."""
-        with self.lock:
-            undo = turn()
-            if self.runs == 0:
-                self.undo = undo
-            self.runs += 1
-        try:
+@contextmanager
+def prepared(device: torch.device, deterministic: bool) -> Iterator[None]:
+    """Set the global switches of torch for training, and restore them afterwards; one run at a time does."""
+    # torch turns oneDNN off for good at the first bfloat16 product on a processor without that type, and the
+    # next run, in float32, would round otherwise than before
+    has_onednn = torch.backends.mkldnn.enabled
+    try:
+        with _cuda_switches(deterministic) if device.type == "cuda" else nullcontext():
             yield
-        finally:
-            with self.lock:
-                self.runs -= 1
-                if self.runs == 0:
-                    self.undo()
-
-
-_cuda, _onednn, _blas, _torch_threads = _Shared(), _Shared(), _Shared(), _Shared()
-
-
-def _keep_onednn() -> Callable[[], None]:
-    """Torch turns oneDNN off for good at the first bfloat16 product on a processor without that type.
-
-    The next run, in float32, would then round otherwise than it did before.
-    """
-    before = torch.backends.mkldnn.enabled
-    return lambda: setattr(torch.backends.mkldnn, "enabled", before)
+    finally:
+        torch.backends.mkldnn.enabled = has_onednn
 
 
 @contextmanager
-def prepared(device: torch.device, deterministic: bool) -> Iterator[None]:
-    """Set the global switches of torch for training, and restore them afterwards."""
-    if device.type != "cuda":
-        with _onednn.turned(_keep_onednn):
-            yield
-        return
-
-    def turn() -> Callable[[], None]:
-        benchmark, exact = torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic
-        strict = torch.are_deterministic_algorithms_enabled()
-        warns = torch.is_deterministic_algorithms_warn_only_enabled()
-        precision = torch.get_float32_matmul_precision()
-        if deterministic:
-            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-            torch.use_deterministic_algorithms(True)
-        else:
-            torch.set_float32_matmul_precision("high")
-        torch.backends.cudnn.benchmark = not deterministic
-        torch.backends.cudnn.deterministic = deterministic
-
-        def undo() -> None:
-            torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = benchmark, exact
-            torch.use_deterministic_algorithms(strict, warn_only=warns)
-            torch.set_float32_matmul_precision(precision)
-
-        return undo
-
-    with _cuda.turned(turn):
+def _cuda_switches(deterministic: bool) -> Iterator[None]:
+    cudnn, precision = torch.backends.cudnn, torch.get_float32_matmul_precision()
+    before = cudnn.benchmark, cudnn.deterministic
+    strict = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    if deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
+    else:
+        torch.set_float32_matmul_precision("high")
+    cudnn.benchmark, cudnn.deterministic = not deterministic, deterministic
+    try:
         yield
+    finally:
+        cudnn.benchmark, cudnn.deterministic = before
+        torch.use_deterministic_algorithms(strict, warn_only=warns)
+        torch.set_float32_matmul_precision(precision)
 
 
 @contextmanager
 def threads_for(learner: object, batch_size: int, device: torch.device) -> Iterator[None]:
-    """Use one thread for networks too small for several."""
+    """One thread of NumPy and torch for networks too small for several, which take far longer in them on a
+    busy machine."""
     small = isinstance(learner, MLPLearner) and device.type == "cpu"
     if isinstance(learner, MLPLearner):
         small &= batch_size * max(inputs * outputs for inputs, outputs in learner.shapes) < _WORTH_THREADS
-    with one_thread() if small else nullcontext():
+    if not small:
         yield
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """NumPy and torch compute in one thread: small products take far longer in several on a busy machine."""
-
-    def one_for_numpy() -> Callable[[], None]:
-        return threadpool_limits(1).restore_original_limits  # type: ignore[no-any-return]
-
-    def one_for_torch() -> Callable[[], None]:
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        return lambda: torch.set_num_threads(before)
-
-    with _blas.turned(one_for_numpy), _torch_threads.turned(one_for_torch):
-        try:
+        return
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
             yield
-        finally:
-            _torch_threads.undo()  # torch counts them by thread: this one's own
+    finally:
+        torch.set_num_threads(threads)
 
 
 def autocast_type(precision: str, device: torch.device, data: Any) -> torch.dtype | None:

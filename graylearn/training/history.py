@@ -27,18 +27,8 @@ DEFAULT_BUDGET = 1 << 30
 
 SUMS = ("count", "label_sum", "label_square_sum", "max_sum")
 """What is summed over all epochs, kept or not."""
-_SAVED = (
-    "ids",
-    "is_numbered",
-    "targets",
-    "num_classes",
-    "epochs",
-    "finished_epochs",
-    "label",
-    "max",
-    "predicted",
-    *SUMS,
-)
+_STATE = ("label", "max", "predicted", *SUMS, "finished_epochs")
+_SAVED = ("ids", "is_numbered", "targets", "num_classes", "epochs", *_STATE)
 
 
 @torch.no_grad()
@@ -135,11 +125,15 @@ class History:
         Nothing here waits for the device.
         """
         label, largest, predicted = confidences(logits, target)
+        self.put(epoch, index, label, largest, predicted)
+        return predicted == target
+
+    def put(self, epoch: int, index: Tensor, label: Tensor, largest: Tensor, predicted: Tensor) -> None:
+        """Take what `confidences` gave, (n,) each, of the samples `index`."""
         row = epoch % len(self._label)
         self._label[row].index_copy_(0, index, label)
         self._max[row].index_copy_(0, index, largest)
         self._predicted[row].index_copy_(0, index, predicted.to(self._predicted.dtype))
-        return predicted == target
 
     def gather(self, epoch: int, add_up: Callable[[Tensor], Tensor]) -> None:
         """Combine what several processes recorded of `epoch`, each of other samples."""
@@ -251,6 +245,20 @@ class History:
         other._sums = {name: take(values) for name, values in self._sums.items()}
         return other
 
+    def grown(self, targets: Tensor, ids: NDArray[Any], epochs: int, budget: int) -> History:
+        """A copy with room for so many epochs, and for further samples behind the others, not seen so far."""
+        other = History(targets, self.num_classes, epochs, ids=ids, budget=budget)
+        n = self.num_samples
+        for epoch in self.kept_epochs[-len(other._label) :]:
+            row, into = epoch % len(self._label), epoch % len(other._label)
+            other._label[into, :n] = self._label[row]
+            other._max[into, :n] = self._max[row]
+            other._predicted[into, :n] = self._predicted[row]
+        for name in SUMS:
+            other._sums[name][:n] = self._sums[name]
+        other.finished_epochs = self.finished_epochs
+        return other
+
     def __repr__(self) -> str:
         return f"<History of {self.num_samples} samples over {self.finished_epochs} epochs>"
 
@@ -267,13 +275,8 @@ class History:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps: arrays and numbers by name."""
-        return {
-            "label": self._label,
-            "max": self._max,
-            "predicted": self._predicted,
-            **self._sums,
-            "finished_epochs": self.finished_epochs,
-        }
+        values = (self._label, self._max, self._predicted, *self._sums.values(), self.finished_epochs)
+        return dict(zip(_STATE, values, strict=True))
 
     def load_state(self, saved: dict[str, Any]) -> None:
         """Take what `state` gave."""
@@ -322,14 +325,9 @@ class History:
         missing = set(_SAVED) - set(arrays)
         if missing:
             raise CheckpointError(f"{path} is not a saved history: it lacks {', '.join(sorted(missing))}")
-        history = cls.__new__(cls)
-        history.ids = arrays["ids"]
+        targets, num_classes = torch.from_numpy(arrays["targets"]), int(arrays["num_classes"])
+        budget = len(arrays["label"]) * bytes_an_epoch(len(targets), num_classes)
+        history = cls(targets, num_classes, int(arrays["epochs"]), ids=arrays["ids"], budget=budget)
         history.is_numbered = bool(arrays["is_numbered"])
-        history.targets = torch.from_numpy(arrays["targets"])
-        history.num_classes, history.epochs = int(arrays["num_classes"]), int(arrays["epochs"])
-        history._label = torch.from_numpy(arrays["label"])
-        history._max = torch.from_numpy(arrays["max"])
-        history._predicted = torch.from_numpy(arrays["predicted"])
-        history._sums = {name: torch.from_numpy(arrays[name]) for name in SUMS}
-        history.finished_epochs = int(arrays["finished_epochs"])
+        history.load_state({name: torch.from_numpy(arrays[name]) for name in _STATE})
         return history

@@ -51,11 +51,6 @@ class Learner(ABC):
     def step(self, scale: float = 1.0) -> None:
         """Step the optimizer down what was gathered, times `scale`."""
 
-    def update(self, losses: Tensor, weight: Tensor) -> None:
-        """Step the optimizer down the gradient of sum(weight * losses)."""
-        self.gather(losses, weight)
-        self.step()
-
     def nothing(self) -> Tensor:
         """The losses (0,) of a batch of which this process has no sample."""
         return torch.zeros(0, device=self.device)

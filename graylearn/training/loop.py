@@ -12,19 +12,21 @@ from types import FrameType
 from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from graylearn.data.batches.base import BatchSource
 from graylearn.errors import DivergedError
-from graylearn.training import seeding
+from graylearn.methods import Method
+from graylearn.training import devices, seeding
 from graylearn.training.averaging import Average, Best
-from graylearn.training.checkpoint import save_checkpoint
+from graylearn.training.checkpoint import Saved, check_identity, save_checkpoint
 from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
 from graylearn.training.learner import Learner
 from graylearn.training.meter import Meter
-from graylearn.training.processes import Group, whole
-from graylearn.training.progress import Reporter, Row, RunLog
+from graylearn.training.processes import whole
+from graylearn.training.progress import Row, RunLog, make_reporter
 from graylearn.training.schedules import Scheduler, ScheduleSettings, schedule_factor
 from graylearn.training.settings import Settings
 
@@ -49,39 +51,46 @@ Callback = Callable[[EpochEnd], bool | None]
 
 
 class Loop:
-    """One run and its state."""
+    """One run and its state: of a network, or of several side by side, each with its method and seed."""
 
     def __init__(
         self,
-        *,
         models: Sequence[nn.Module],
         learner: Learner,
         source: BatchSource,
-        dispatch: Dispatch,
-        history: History,
+        methods: Sequence[Method],
+        seeds: Sequence[int],
         settings: Settings,
+        *,
+        num_classes: int,
         base_rate: float,
         weights: Tensor | None,
-        logs: Sequence[RunLog],
-        reporter: Reporter,
-        identity: dict[str, Any],
+        ids: NDArray[Any] | None = None,
         callbacks: Sequence[Callback] = (),
         validate: Callable[[], dict[str, float]] | None = None,
-        group: Group | None = None,
         scheduler: Scheduler | None = None,
     ) -> None:
-        self.models, self.learner, self.source = models, learner, source
-        self.dispatch, self.history, self.settings = dispatch, history, settings
+        self.models, self.learner, self.source, self.settings = models, learner, source, settings
         self.base_rate, self.weights = base_rate, weights
-        self.logs, self.reporter, self.identity = logs, reporter, identity
-        self.callbacks, self.validate, self.group = callbacks, validate, group
-        self.scheduler = scheduler
+        self.callbacks, self.validate, self.scheduler = callbacks, validate, scheduler
+        self.group = learner.group
+        self.writes = self.group is None or self.group.is_first
+        """Whether this process reports progress and writes checkpoints."""
+        self.history = History(
+            source.targets, num_classes, settings.epochs, ids=ids, budget=settings.history_bytes
+        )
+        self.dispatch = Dispatch(
+            methods, learner, self.history, epochs=settings.epochs, num_classes=num_classes, seeds=seeds
+        )
+        self.identity: dict[str, Any] = {}
+        self.logs = [RunLog() for _ in models]
+        self.reporter = make_reporter(settings.log if self.writes else "none", settings.epochs, source.steps)
         average, patience = settings.average, settings.patience
         self.average = None if average is None else Average(learner.values(), average)
         self.best = None if patience is None else Best(models[0], patience)
         self.gathered, self.gathered_rows = 0, 0  # batches since the last step, and their samples per model
-        self.device = history.targets.device
-        self.meter = Meter(history, learner, weights)
+        self.device = source.targets.device
+        self.meter = Meter(self.history, learner, weights)
         self.epoch, self.step = 0, 0
         self.rates: list[float] = []  # of each model, in the last step
         self.epoch_began = 0.0
@@ -96,7 +105,8 @@ class Loop:
     def run(self) -> None:
         """Train to the end."""
         stopped = False
-        with _catch_interrupt(self), self.reporter:
+        threads = devices.threads_for(self.learner, self.settings.batch_size, self.device)
+        with _catch_interrupt(self), self.reporter, threads:
             while self.epoch < self.settings.epochs and not stopped:
                 if not self._run_epoch():
                     self.interrupted = True
@@ -156,7 +166,6 @@ class Loop:
             if now - reported > 0.2:
                 reported = now
                 self.reporter.step(epoch, epoch * steps + self.step)
-            seeding.give_way()
         if self.gathered:
             self._step_gathered()
         self._flush()
@@ -316,8 +325,8 @@ class Loop:
 
     def save(self, stopped: bool = False) -> None:
         """Write a checkpoint of the run as it stands; the first process does, the others give their parts."""
-        folder, writes = self.settings.checkpoint, self.group is None or self.group.is_first
-        if folder is None or not (writes or self.learner.in_parts):
+        folder = self.settings.checkpoint
+        if folder is None or not (self.writes or self.learner.in_parts):
             return
         self._flush()
         state = {
@@ -337,8 +346,8 @@ class Loop:
             state[name] = kept.state()
         weights = self.learner.weights()
         if self.learner.in_parts:
-            weights, state = whole((weights, state), kept=writes)
-        if writes:
+            weights, state = whole((weights, state), kept=self.writes)
+        if self.writes:
             save_checkpoint(folder, weights, state)
 
     def _kept(self) -> list[tuple[str, Average | Best | Scheduler]]:
@@ -346,8 +355,16 @@ class Loop:
         parts = (("average", self.average), ("best", self.best), ("schedule", self.scheduler))
         return [(name, part) for name, part in parts if part is not None]
 
-    def load(self, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
-        """Continue from a checkpoint."""
+    def resume(self, identity: dict[str, Any], saved: Saved | None) -> None:
+        """Keep checkpoints of a run that `identity` decides, and go on from the one that is `saved`."""
+        self.identity = identity
+        if saved is not None:
+            check_identity(saved[1]["identity"], identity, self.settings, self.dispatch.groups[0].method)
+            self._load(*saved)
+        self.logs[0].keep_in(self.settings.checkpoint if self.writes else None)
+
+    def _load(self, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
+        self.logs[0].rows = state["log"]
         self.learner.load_weights(weights)
         self.learner.load_optimizer_state(state["optimizer"])
         self.history.load_state(state["history"])

@@ -16,8 +16,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from graylearn.data.batches.base import Preparation, as_classes
-from graylearn.data.batches.items import collate, inputs_of, split_item
-from graylearn.data.batches.several import are_several, as_inputs, joined
+from graylearn.data.batches.items import are_several, as_inputs, collate, inputs_of, joined, split_item
 from graylearn.data.inputs import as_rows, is_hugging_face, is_sparse
 from graylearn.errors import DataError
 from graylearn.training.networks import Which, ask, in_eval_mode

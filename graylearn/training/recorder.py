@@ -15,7 +15,7 @@ brings it together: all of them then have the same history.
 
 from __future__ import annotations
 
-from collections import deque
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +28,6 @@ from torch import Tensor
 from graylearn.errors import DataError, warn
 from graylearn.training.history import (
     DEFAULT_BUDGET,
-    SUMS,
     History,
     bytes_an_epoch,
     class_dtype,
@@ -37,8 +36,6 @@ from graylearn.training.history import (
 )
 
 _COLUMNS = ("label", "max", "predicted")
-_EMPTY = {"label": np.nan, "max": np.nan, "predicted": 0}
-"""What stands for a sample that an epoch did not see."""
 
 
 def warn_of_what_went_before(steps: int) -> None:
@@ -77,15 +74,15 @@ class Recorder:
         self.budget = budget
         self.num_classes = 0
         """How many logits a sample has; 0 before the first batch."""
-        self.finished_epochs = 0
-        """Epochs that are complete."""
         self._batches: list[tuple[Any, Tensor, Tensor, Tensor, Tensor]] = []
         self._resumed = pd.DataFrame()  # of this epoch, from before a checkpoint
         self._targets: pd.Series[Any] = pd.Series([], dtype=np.int64)  # by id, in the order first seen
-        self._epochs: deque[dict[str, NDArray[Any]]] = deque()
-        self._sums: dict[str, NDArray[Any]] = {
-            name: np.zeros(0, dtype=np.int32 if name == "count" else np.float32) for name in SUMS
-        }
+        self._history: History | None = None  # in this order too, with room for further epochs
+
+    @property
+    def finished_epochs(self) -> int:
+        """Epochs that are complete."""
+        return 0 if self._history is None else self._history.finished_epochs
 
     def record(self, ids: Any, logits: Any, labels: Any) -> None:
         """Take a batch: N ids, logits (N, K) and labels (N,), class numbers; tensors or arrays.
@@ -134,14 +131,25 @@ class Recorder:
         if len(new):
             targets = pd.Series(new["target"].to_numpy(), index=new["id"].to_numpy())
             self._targets = pd.concat([self._targets, targets]) if len(self._targets) else targets
-            self._sums = {name: _grown(each, len(self._targets), 0) for name, each in self._sums.items()}
+        epoch = self.finished_epochs
+        history = self._with_room()
         row = self._targets.index.get_indexer(seen["id"])
-        epoch = {}
-        for name in _COLUMNS:
-            epoch[name] = np.full(len(self._targets), _EMPTY[name], seen[name].dtype)
-            epoch[name][row] = seen[name].to_numpy()
-        self._add(epoch)
-        self.finished_epochs += 1
+        columns = (torch.tensor(seen[name].to_numpy()) for name in _COLUMNS)
+        history.start_epoch(epoch)
+        history.put(epoch, torch.from_numpy(row), *columns)
+        history.end_epoch(epoch)
+        self._history = history
+
+    def _with_room(self) -> History:
+        """The history so far, with room for one more epoch of all samples."""
+        before, done = self._history, self.finished_epochs
+        if before is not None and before.num_samples == len(self._targets) and done < before.epochs:
+            return before
+        targets, ids = torch.tensor(self._targets.to_numpy()), self._targets.index.to_numpy()
+        room = 2 * max(done, 1)  # twice as much each time, so that little is copied
+        if before is None:
+            return History(targets, self.num_classes, room, ids=ids, budget=self.budget)
+        return before.grown(targets, ids, room, self.budget)
 
     @property
     def history(self) -> History:
@@ -150,49 +158,35 @@ class Recorder:
         Samples are sorted by id: `Audit.from_history` takes features
         in that order, or in any with `ids=`.
         """
-        if not len(self._targets):
+        found = self._history
+        if found is None:
             raise DataError(
                 "nothing was recorded in a complete epoch: call record(ids, logits, labels) in every step, "
                 "and end_epoch() after the last step of each epoch"
             )
-        unknown = int((self._sums["count"] == 0).sum())
+        unknown = int((found.count == 0).sum())
         if unknown:
             raise DataError(
                 f"the logits of {unknown} samples are NaN in every epoch: training has diverged, try a "
                 "smaller learning rate"
             )
         order = np.asarray(self._targets.index.argsort())
-        kept = len(self._epochs)
-        history = History(
-            torch.from_numpy(self._targets.to_numpy()[order]),
-            self.num_classes,
-            self.finished_epochs,
-            ids=self._targets.index.to_numpy()[order],
-            budget=kept * self._bytes_an_epoch,
-        )
-        state: dict[str, Any] = {}
-        for name in _COLUMNS:
-            rows = np.stack([_grown(epoch[name], len(order), _EMPTY[name]) for epoch in self._epochs])
-            # a history keeps epoch e in row e % kept
-            rows = np.roll(rows[:, order], (self.finished_epochs - kept) % kept, axis=0)
-            state[name] = torch.from_numpy(rows)
-        sums = {name: torch.from_numpy(values[order]) for name, values in self._sums.items()}
-        history.load_state({**state, **sums, "finished_epochs": self.finished_epochs})
-        return history
+        found = found.grown(found.targets, found.ids, found.finished_epochs, self.budget)
+        index = torch.from_numpy(order)
+        return found.selected(lambda values: values[..., index], found.targets[index], found.ids[order])
 
     def state_dict(self) -> dict[str, Any]:
         """Everything recorded, as tensors, numbers and texts, for the checkpoint of your own loop.
 
         Of several processes, each has its own part of an epoch that is not complete.
         """
-        seen = self._seen()
+        seen, found = self._seen(), self._history
+        kept = {} if found is None else copy.deepcopy(found.state()) | {"epochs": found.epochs}
         return {
             "ids": _as_plain(self._targets.index.to_numpy()),
             "targets": torch.tensor(self._targets.to_numpy()),
             "num_classes": self.num_classes,
-            "finished_epochs": self.finished_epochs,
-            "epochs": [_tensors(epoch) for epoch in self._epochs],
-            "sums": _tensors(self._sums),
+            "history": kept,
             "running": {name: _as_plain(seen[name].to_numpy()) for name in seen},
         }
 
@@ -202,14 +196,14 @@ class Recorder:
         An incomplete epoch may be continued or repeated: the last record of a sample counts.
         """
         self._targets = pd.Series(state["targets"].numpy().copy(), index=_as_array(state["ids"]))
-        self.num_classes, self.finished_epochs = state["num_classes"], state["finished_epochs"]
-        self._epochs = deque(_arrays(epoch) for epoch in state["epochs"])
-        self._sums, self._batches = _arrays(state["sums"]), []
+        self.num_classes, kept = state["num_classes"], state["history"]
+        self._batches, self._history = [], None
+        if kept:
+            budget = len(kept["label"]) * bytes_an_epoch(len(self._targets), self.num_classes)
+            targets, ids = state["targets"].clone(), self._targets.index.to_numpy()
+            self._history = History(targets, self.num_classes, kept["epochs"], ids=ids, budget=budget)
+            self._history.load_state(kept)
         self._resumed = pd.DataFrame({name: _as_array(each) for name, each in state["running"].items()})
-
-    @property
-    def _bytes_an_epoch(self) -> int:
-        return bytes_an_epoch(len(self._targets), self.num_classes)
 
     def _seen(self) -> pd.DataFrame:
         """This epoch so far without ignored labels: ids, targets and confidences."""
@@ -244,17 +238,6 @@ class Recorder:
                 "and labels must stay as they are"
             )
 
-    def _add(self, epoch: dict[str, NDArray[Any]]) -> None:
-        """Keep an epoch and add it to the sums; the oldest one is dropped if memory is short."""
-        label, largest = epoch["label"].astype(np.float32), epoch["max"].astype(np.float32)
-        self._sums["count"] += ~np.isnan(label)
-        label, largest = np.nan_to_num(label), np.nan_to_num(largest)
-        for name, value in (("label_sum", label), ("label_square_sum", label * label), ("max_sum", largest)):
-            self._sums[name] += value
-        self._epochs.append(epoch)
-        while len(self._epochs) > 1 and len(self._epochs) * self._bytes_an_epoch > self.budget:
-            self._epochs.popleft()
-
 
 def _as_plain(values: NDArray[Any]) -> Tensor | list[str]:
     """What a checkpoint keeps of an array: a tensor, or texts."""
@@ -263,18 +246,6 @@ def _as_plain(values: NDArray[Any]) -> Tensor | list[str]:
 
 def _as_array(values: Tensor | list[str]) -> NDArray[Any]:
     return values.numpy().copy() if isinstance(values, Tensor) else np.array(values, dtype=object)
-
-
-def _tensors(arrays: dict[str, NDArray[Any]]) -> dict[str, Tensor]:
-    return {name: torch.tensor(values) for name, values in arrays.items()}
-
-
-def _arrays(tensors: dict[str, Tensor]) -> dict[str, NDArray[Any]]:
-    return {name: values.numpy().copy() for name, values in tensors.items()}
-
-
-def _grown(values: NDArray[Any], length: int, empty: float) -> NDArray[Any]:
-    return np.concatenate([values, np.full(length - len(values), empty, values.dtype)])
 
 
 def _joined(parts: Sequence[Any]) -> NDArray[Any]:

@@ -10,7 +10,6 @@ import hashlib
 import os
 import random
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -82,54 +81,15 @@ def set_global_state(state: dict[str, Any], device: torch.device) -> None:
 
 # -- the global generators belong to one run at a time ------------------------------------------------------
 
-TURN = 0.05
-"""Seconds after which a run lets another thread's have the global generators for a while; handing them over
-takes about one thousandth of one."""
-
-
-class _Turns(threading.local):
-    """What this thread holds: how deep it is in `seeded`, and the caller's state to give back."""
-
-    depth = 0
-    before: dict[str, Any]
-    device: torch.device
-    since = 0.0
-
-
-_mine = _Turns()
-_turn = threading.Condition()
-_line: list[int] = []
-"""The threads that have the global generators (the first) or wait for them, in the order they came."""
-
-
-def _take() -> None:
-    me = threading.get_ident()
-    with _turn:
-        _line.append(me)
-        try:
-            _turn.wait_for(lambda: _line[0] == me)
-        except BaseException:  # an interrupt: a thread that left must not block the line
-            _leave()
-            raise
-    _mine.since = time.perf_counter()
-
-
-def _leave() -> None:
-    with _turn:
-        if (me := threading.get_ident()) in _line:
-            _line.remove(me)
-        _turn.notify_all()
-
-
-def _has_turn() -> bool:
-    return _line[:1] == [threading.get_ident()]
+_running = threading.RLock()
+"""Held by the thread that trains: small networks spend their time in Python, of which there is one at a time,
+and four that contended for it took many times as long as one after the other."""
 
 
 def _forget() -> None:
-    """A forked process has none of the other threads."""
-    global _turn
-    _turn = threading.Condition()
-    _line[:] = [threading.get_ident()] if _mine.depth else []
+    """A forked process has none of the other threads, which would never let go."""
+    global _running
+    _running = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
@@ -140,40 +100,12 @@ if hasattr(os, "register_at_fork"):
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """Run with global generators seeded for this run, and leave the caller's as they were.
 
-    Runs in several threads take turns, so that each draws what it would draw alone; see `give_way`.
+    Runs in several threads follow one another, so that each draws what it would draw alone.
     """
-    outermost = _mine.depth == 0
-    if outermost:
-        _take()
-        _mine.device = device
-    before = global_state(device)
-    if outermost:
-        _mine.before = before
-    elif device.type == "cuda" and _mine.device.type != "cuda":
-        _mine.device, _mine.before = device, _mine.before | {"cuda": before["cuda"]}
-    _mine.depth += 1
-    try:
-        seed_global(seed, "global")
-        yield
-    finally:
-        _mine.depth -= 1
-        if _has_turn():  # not after an interrupt within `give_way`, which gave them back before
-            set_global_state(_mine.before if outermost else before, device)
-        if outermost:
-            _leave()
-
-
-def give_way() -> None:
-    """Between two steps of a run: let the run of another thread continue, if one waits and this had its turn.
-
-    Runs go by turns, not side by side: small networks spend their time in Python, of which there is one at a
-    time, and four that contend for it took many times as long as one after the other.
-    """
-    if len(_line) < 2 or _mine.depth == 0 or time.perf_counter() - _mine.since < TURN:
-        return
-    device, own = _mine.device, global_state(_mine.device)
-    set_global_state(_mine.before, device)
-    _leave()
-    _take()
-    _mine.before = global_state(device)
-    set_global_state(own, device)
+    with _running:
+        before = global_state(device)
+        try:
+            seed_global(seed, "global")
+            yield
+        finally:
+            set_global_state(before, device)

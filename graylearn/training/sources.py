@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,10 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 from graylearn.data.batches.augment import PixelScale, as_nhwc
 from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation, check_lengths
-from graylearn.data.batches.items import collate, split_item
-from graylearn.data.batches.several import Several, are_several, as_inputs, joined
+from graylearn.data.batches.items import Several, are_several, as_inputs, collate, joined, split_item
 from graylearn.data.batches.streams import LoaderBatches, StreamBatches
-from graylearn.data.inputs import as_plain
-from graylearn.errors import DataError, SettingsError, first_line
+from graylearn.data.inputs import as_class_weights, as_plain, as_weights
+from graylearn.errors import DataError, SettingsError
 from graylearn.training import seeding
 from graylearn.training.predict import as_labels, as_tensor, check_sized
 from graylearn.training.settings import Settings
@@ -106,126 +104,143 @@ def make_training(
     `dtype_images` is the type of float images on their way into the network. With `even_tail` the last two
     batches of an epoch are alike in size; a DataLoader's batches stay as they are.
     """
-    options: dict[str, Any] = {"settings": settings, "device": device, "dtype_images": dtype_images}
+    make = _Sources(settings, device, dtype_images, even_tail)
     if hasattr(data, "x") and hasattr(data, "y") and hasattr(data, "ids"):  # Samples
-        images = data.kind == "image"
-        return _from_arrays(data.x, data.y, data.ids, images, even_tail=even_tail, **options)
+        return make.of_arrays(data.x, data.y, np.asarray(data.ids), data.kind == "image")
     if _are_batches(data):
-        return _from_loader(_numbered(data), **options)
+        return make.of_loader(_numbered(data))
     if isinstance(data, tuple) and len(data) == 2:
-        return _from_arrays(data[0], data[1], None, False, even_tail=even_tail, **options)
+        return make.of_arrays(*data)
     if isinstance(data, DataLoader | IterableDataset):
-        return _from_loader(data, **options)
+        return make.of_loader(data)
     if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
-        return _from_dataset(data, even_tail=even_tail, **options)
+        return make.of_dataset(data)
     if isinstance(data, Iterable):
-        return _from_loader(data, **options)
+        return make.of_loader(data)
     raise DataError(
         f"data is {type(data).__name__}, expected (x, y) arrays, Samples, a Dataset, a DataLoader"
         " or an iterable of (x, y) batches"
     )
 
 
-def _from_arrays(
-    x: Any,
-    y: Any,
-    ids: Any,
-    images: bool,
-    *,
-    settings: Settings,
-    device: torch.device,
-    dtype_images: torch.dtype,
-    even_tail: bool,
-) -> Training:
-    labels = as_labels(y)
-    several = are_several(x) and not (isinstance(x, tuple | list) and len(x) == len(labels))
-    samples: Any = as_inputs(x) if several else as_tensor(x)
-    for part in samples.named.values() if several else ():
-        check_lengths(part, labels)
-        check_finite(part)
-    if samples.ndim < 2 and not several:
-        raise DataError(f"x has shape {tuple(samples.shape)}, expected (num_samples, ...) with features")
-    pixels = samples.dtype == torch.uint8 and (images or samples.ndim == 4)
-    if not several:
-        check_finite(samples)
-    scale = (settings.scale or PixelScale.measure(as_nhwc(samples))) if pixels else None
-    preparation = _preparation(samples, scale, settings, dtype_images)
-    streams = several or settings.stream or (settings.stream is None and not _fits(samples, pixels, device))
-    make = partial(StreamBatches.from_arrays, workers=settings.workers) if streams else ArrayBatches
-    source: BatchSource = make(
-        samples,
-        labels,
-        batch_size=settings.batch_size,
-        order=lambda epoch: seeding.epoch_order(len(labels), settings.seed, epoch),
-        device=device,
-        preparation=preparation,
-        even_tail=even_tail,
-    )
-    example = preparation.finish(preparation.stored(samples[:2].to(device)))
-    seen = _fingerprint(samples, labels) if settings.checkpoint is not None else ""
-    return Training(source, preparation, example, None if ids is None else np.asarray(ids), seen)
+@dataclass(frozen=True)
+class _Sources:
+    """Makes the source of batches, and what else a training needs to know of its data."""
+
+    settings: Settings
+    device: torch.device
+    dtype_images: torch.dtype
+    even_tail: bool
+
+    def of_arrays(
+        self, x: Any, y: Any, ids: NDArray[Any] | None = None, are_images: bool = False
+    ) -> Training:
+        settings, labels = self.settings, as_labels(y)
+        several = are_several(x) and not (isinstance(x, tuple | list) and len(x) == len(labels))
+        samples: Any = as_inputs(x) if several else as_tensor(x)
+        if samples.ndim < 2 and not several:
+            raise DataError(f"x has shape {tuple(samples.shape)}, expected (num_samples, ...) with features")
+        for part in samples.named.values() if several else (samples,):
+            check_lengths(part, labels)
+            check_finite(part)
+        pixels = samples.dtype == torch.uint8 and (are_images or samples.ndim == 4)
+        scale = (settings.scale or PixelScale.measure(as_nhwc(samples))) if pixels else None
+        preparation = self._preparation(samples, scale)
+        fits = self._fits(samples, pixels) if settings.stream is None else not settings.stream
+        options = {**self._options(len(labels)), "preparation": preparation}
+        source: BatchSource
+        if several or not fits:
+            source = StreamBatches.from_arrays(samples, labels, workers=settings.workers, **options)
+        else:
+            source = ArrayBatches(samples, labels, **options)
+        example = preparation.finish(preparation.stored(samples[:2].to(self.device)))
+        seen = _fingerprint(samples, labels) if settings.checkpoint is not None else ""
+        return Training(source, preparation, example, ids, seen)
+
+    def of_dataset(self, data: Any) -> Training:
+        if len(data) == 0:
+            raise DataError("there are no samples to train on")
+        first = as_inputs(split_item(data[0])[0])[None]
+        preparation = self._stream_preparation(data, first)
+        options = self._options(len(data))
+        source = StreamBatches(data, preparation=preparation, workers=self.settings.workers, **options)
+        seen = ""
+        if self.settings.checkpoint is not None:
+            seen = _fingerprint(_some(data), source.targets.cpu())
+        return Training(source, preparation, _example(preparation, first.to(self.device)), None, seen)
+
+    def of_loader(self, data: Any) -> Training:
+        settings = self.settings
+        if isinstance(data, IterableDataset):
+            data = DataLoader(
+                data, batch_size=settings.batch_size, num_workers=settings.workers, collate_fn=collate
+            )
+        if iter(data) is data:
+            raise DataError(
+                "the data can be read only once, but every epoch reads it anew:"
+                " give a list, a Dataset or a DataLoader instead of a generator"
+            )
+        seeding.seed_global(settings.seed, "epoch", 0)
+        first = as_inputs(split_item(next(iter(data), (torch.empty(0), None)))[0])
+        if len(first) == 0:
+            raise DataError("there are no samples to train on")
+        preparation = self._stream_preparation(data, first)
+        seeding.seed_global(settings.seed, "epoch", 0)
+        source = LoaderBatches(data, device=self.device, preparation=preparation)
+        seen = ""
+        if settings.checkpoint is not None:
+            seeding.seed_global(
+                settings.seed, "epoch", 0
+            )  # samples may be drawn anew each time they are read
+            parts = data if isinstance(data, list) else [(_of_loader(data, first), source.host_targets)]
+            seen = " ".join(_fingerprint(as_inputs(part[0]), torch.as_tensor(part[1])) for part in parts)
+        return Training(source, preparation, _example(preparation, first[:2].to(self.device)), None, seen)
+
+    def _options(self, num_samples: int) -> dict[str, Any]:
+        """How batches are made."""
+        return {
+            "batch_size": self.settings.batch_size,
+            "order": lambda epoch: seeding.epoch_order(num_samples, self.settings.seed, epoch),
+            "device": self.device,
+            "even_tail": self.even_tail,
+        }
+
+    def _fits(self, samples: Tensor, pixels: bool) -> bool:
+        if self.device.type != "cuda":
+            return True
+        needed = samples.numel() * (samples.element_size() if pixels else 4)
+        return needed < _DEVICE_SHARE * torch.cuda.mem_get_info(self.device)[0]
+
+    def _stream_preparation(self, data: Any, batch: Tensor) -> Preparation:
+        """The preparation of a stream: uint8 images are scaled by the statistics of a part of them."""
+        pixels = batch.dtype == torch.uint8 and batch.ndim == 4
+        scale = self.settings.scale if pixels else None
+        if pixels and scale is None:
+            if hasattr(data, "__getitem__") and not isinstance(data, DataLoader):
+                rows = np.unique(np.linspace(0, len(data) - 1, 1024).astype(int))
+                batch = torch.stack([torch.as_tensor(split_item(data[int(row)])[0]) for row in rows])
+            scale = PixelScale.measure(as_nhwc(batch))
+        return self._preparation(batch, scale)
+
+    def _preparation(self, samples: Any, scale: PixelScale | None) -> Preparation:
+        augment = self.settings.augment
+        if augment is not None and isinstance(samples, Several):
+            raise DataError("images are augmented where they are the one input: leave augment out")
+        if self.settings.scale is not None and scale is None:
+            raise SettingsError("scale is that of uint8 images, which x does not hold: leave it out")
+        images = scale is not None or augment is not None
+        return Preparation(
+            scale=scale,
+            augment=augment,
+            seed=seeding.derive(self.settings.seed, "augment"),
+            dtype=self.dtype_images if images else torch.float32,
+        )
 
 
 def check_finite(samples: Tensor) -> None:
     """Refuse samples with NaN or infinite values."""
     if samples.is_floating_point() and len(samples) and not bool(torch.isfinite(samples).all()):
         raise DataError("x holds NaN or infinite values: fill or remove them before training")
-
-
-def _fits(samples: Tensor, pixels: bool, device: torch.device) -> bool:
-    if device.type != "cuda":
-        return True
-    needed = samples.numel() * (samples.element_size() if pixels else 4)
-    return needed < _DEVICE_SHARE * torch.cuda.mem_get_info(device)[0]
-
-
-def _from_dataset(
-    data: Any, *, settings: Settings, device: torch.device, dtype_images: torch.dtype, even_tail: bool
-) -> Training:
-    if len(data) == 0:
-        raise DataError("there are no samples to train on")
-    first = as_inputs(split_item(data[0])[0])
-    preparation = _stream_preparation(data, first[None], settings, dtype_images)
-    source = StreamBatches(
-        data,
-        batch_size=settings.batch_size,
-        order=lambda epoch: seeding.epoch_order(len(data), settings.seed, epoch),
-        device=device,
-        preparation=preparation,
-        workers=settings.workers,
-        even_tail=even_tail,
-    )
-    example = _example(preparation, first[None].to(device))
-    seen = "" if settings.checkpoint is None else _fingerprint(_some(data), source.targets.cpu())
-    return Training(source, preparation, example, None, seen)
-
-
-def _from_loader(
-    data: Any, *, settings: Settings, device: torch.device, dtype_images: torch.dtype
-) -> Training:
-    if isinstance(data, IterableDataset):
-        data = DataLoader(
-            data, batch_size=settings.batch_size, num_workers=settings.workers, collate_fn=collate
-        )
-    if iter(data) is data:
-        raise DataError(
-            "the data can be read only once, but every epoch reads it anew:"
-            " give a list, a Dataset or a DataLoader instead of a generator"
-        )
-    seeding.seed_global(settings.seed, "epoch", 0)
-    first = as_inputs(split_item(next(iter(data), (torch.empty(0), None)))[0])
-    if len(first) == 0:
-        raise DataError("there are no samples to train on")
-    preparation = _stream_preparation(data, first, settings, dtype_images)
-    seeding.seed_global(settings.seed, "epoch", 0)
-    source = LoaderBatches(data, device=device, preparation=preparation)
-    example = _example(preparation, first[:2].to(device))
-    seen = ""
-    if settings.checkpoint is not None:
-        seeding.seed_global(settings.seed, "epoch", 0)  # samples may be drawn anew each time they are read
-        parts = data if isinstance(data, list) else [(_of_loader(data, first), source.host_targets)]
-        seen = " ".join(_fingerprint(as_inputs(part[0]), torch.as_tensor(part[1])) for part in parts)
-    return Training(source, preparation, example, None, seen)
 
 
 def _of_loader(data: Any, first: Any) -> Any:
@@ -236,36 +251,6 @@ def _of_loader(data: Any, first: Any) -> Any:
     if isinstance(data, DataLoader) and not isinstance(dataset, IterableDataset):
         return _some(dataset, data.collate_fn)
     return first[:1]
-
-
-def _stream_preparation(
-    data: Any, batch: Tensor, settings: Settings, dtype_images: torch.dtype
-) -> Preparation:
-    """The preparation of a stream: uint8 images are scaled by the statistics of a part of them."""
-    pixels = batch.dtype == torch.uint8 and batch.ndim == 4
-    scale = settings.scale if pixels else None
-    if pixels and scale is None:
-        if hasattr(data, "__getitem__") and not isinstance(data, DataLoader):
-            rows = np.unique(np.linspace(0, len(data) - 1, 1024).astype(int))
-            batch = torch.stack([torch.as_tensor(split_item(data[int(row)])[0]) for row in rows])
-        scale = PixelScale.measure(as_nhwc(batch))
-    return _preparation(batch, scale, settings, dtype_images)
-
-
-def _preparation(
-    samples: Any, scale: PixelScale | None, settings: Settings, dtype_images: torch.dtype
-) -> Preparation:
-    if settings.augment is not None and isinstance(samples, Several):
-        raise DataError("images are augmented where they are the one input: leave augment out")
-    if settings.scale is not None and scale is None:
-        raise SettingsError("scale is that of uint8 images, which x does not hold: leave it out")
-    images = scale is not None or settings.augment is not None
-    return Preparation(
-        scale=scale,
-        augment=settings.augment,
-        seed=seeding.derive(settings.seed, "augment"),
-        dtype=dtype_images if images else torch.float32,
-    )
 
 
 def _example(preparation: Preparation, samples: Tensor) -> Tensor:
@@ -312,7 +297,7 @@ def weights_for(
         return None
     weights = torch.ones(len(targets), dtype=torch.float64)
     if sample_weight is not None:
-        weights = torch.from_numpy(_numbers(sample_weight, "sample_weight")).reshape(-1)
+        weights = torch.from_numpy(as_weights(sample_weight, "sample_weight")).reshape(-1)
     if len(weights) != len(targets):
         raise DataError(f"there are {len(weights)} sample weights for {len(targets)} samples: give one each")
     if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()) or float(weights.max()) <= 0:
@@ -320,44 +305,12 @@ def weights_for(
     weights = weights / weights.max()  # the sum of the largest floats is none
     if class_weight is not None:
         labels = targets.cpu().numpy()
-        weights = weights * torch.from_numpy(_class_weights(class_weight, labels, num_classes))[labels]
+        weights = (
+            weights * torch.from_numpy(as_class_weights(class_weight, labels, range(num_classes)))[labels]
+        )
         if float(weights.max()) <= 0:
             raise DataError("sample_weight and class_weight leave no sample that counts: give some of both")
     return (weights / weights.max() / (weights / weights.max()).mean()).float().to(targets.device)
-
-
-def _numbers(values: Any, name: str) -> NDArray[np.float64]:
-    try:
-        return np.array(as_plain(values), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} holds what is no number ({first_line(error)}): give numbers") from error
-
-
-def _class_weights(class_weight: Any, labels: NDArray[np.int64], num_classes: int) -> NDArray[np.float64]:
-    """(K,) the weight of each class; 1 for a class that a dict does not name."""
-    weights = np.ones(num_classes)
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise SettingsError.wrong("class_weight", class_weight, "balanced, a dict or weights per class")
-        count = np.bincount(labels, minlength=num_classes)
-        return np.asarray(len(labels) / ((count > 0).sum() * np.maximum(count, 1)))
-    if isinstance(class_weight, Mapping):
-        unknown = [label for label in class_weight if label not in range(num_classes)]
-        if unknown:
-            raise DataError(
-                f"class_weight has a weight for {unknown[0]!r}, which is no class: they are 0 to"
-                f" {num_classes - 1}"
-            )
-        weights[[int(label) for label in class_weight]] = _numbers([*class_weight.values()], "class_weight")
-    else:
-        weights = _numbers(class_weight, "class_weight")
-        if weights.shape != (num_classes,):
-            raise DataError(
-                f"class_weight has shape {weights.shape} for {num_classes} classes: give one weight per class"
-            )
-    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise DataError("class weights must be finite, 0 or more, and not all 0")
-    return weights
 
 
 def split_soft(data: Any) -> tuple[Any, Tensor | None]:

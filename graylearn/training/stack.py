@@ -12,18 +12,14 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor, nn
 
-from graylearn.data.batches.base import Order, Preparation, StackBatches
+from graylearn.data.batches.base import ArrayBatches, Preparation, check_lengths
 from graylearn.errors import DataError, SettingsError
 from graylearn.methods import Method, as_method
 from graylearn.training import devices, seeding
-from graylearn.training.dispatch import Dispatch
-from graylearn.training.history import History
 from graylearn.training.loop import Loop
-from graylearn.training.mlp import MLPLearner
-from graylearn.training.mlp_layers import Layer, mlp_layers
+from graylearn.training.mlp import Layer, MLPLearner, mlp_layers
 from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.predict import as_labels, as_tensor, check_labels
-from graylearn.training.progress import RunLog, make_reporter
 from graylearn.training.result import Result
 from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Changes, Settings, resolve
@@ -79,8 +75,7 @@ def train_stack(
         if not all(isinstance(net, nn.Module) for net in nets):
             raise SettingsError(f"models hold {type(nets[0]).__name__}, expected torch modules")
         loop = _made(nets, data, chosen_methods, numbers, chosen, where, sample_weight)
-        with devices.threads_for(loop.learner, chosen.batch_size, where):
-            loop.run()
+        loop.run()
     samples = loop.history.num_samples // count
     for net in nets:
         net.eval()
@@ -126,10 +121,15 @@ def _made(
     """The run at its beginning."""
     assert isinstance(settings.optimizer, OptimizerSettings)
     layers = _layers_of_all(models)
-    x, y = as_tensor(data[0]), as_labels(data[1])
-    check_finite(x)
-    orders = [_order(y.shape[-1], seed) for seed in seeds]
-    source = StackBatches(x, y, batch_size=settings.batch_size, orders=orders, device=device)
+    x, y = _sets(as_tensor(data[0]), as_labels(data[1]), len(models))
+    source = ArrayBatches(
+        x,
+        y.reshape(-1),
+        batch_size=settings.batch_size,
+        order=lambda epoch: torch.stack([seeding.epoch_order(y.shape[1], seed, epoch) for seed in seeds]),
+        device=device,
+        models=len(models),
+    )
     num_classes = list(models[0].parameters())[-1].shape[0]
     check_labels(source.targets, num_classes)
     for model in models:
@@ -143,23 +143,32 @@ def _made(
         generator=seeding.own_generator(device),
         clip_norm=settings.clip_norm,
     )
-    history = History(source.targets, num_classes, settings.epochs, budget=settings.history_bytes)
-    dispatch = Dispatch(
-        methods, learner, history, epochs=settings.epochs, num_classes=num_classes, seeds=seeds
-    )
     return Loop(
-        models=models,
-        learner=learner,
-        source=source,
-        dispatch=dispatch,
-        history=history,
-        settings=settings,
+        models,
+        learner,
+        source,
+        methods,
+        seeds,
+        settings,
+        num_classes=num_classes,
         base_rate=settings.optimizer.learning_rate,
         weights=_stack_weights(sample_weight, source.targets, len(models)),
-        logs=[RunLog(None) for _ in models],
-        reporter=make_reporter(settings.log, settings.epochs, source.steps),
-        identity={},
     )
+
+
+def _sets(x: Tensor, y: Tensor, models: int) -> tuple[Tensor, Tensor]:
+    """(rows, D) samples of all models or of one after the other, and the labels (models, N) of each."""
+    if x.ndim not in (2, 3) or (x.ndim == 3 and len(x) != models):
+        raise DataError(
+            f"x has shape {tuple(x.shape)}, expected (num_samples, features) for all models"
+            f" or ({models}, num_samples, features), one set per model"
+        )
+    if y.ndim not in (1, 2) or (y.ndim == 2 and len(y) != models):
+        raise DataError(f"y has shape {tuple(y.shape)}, expected (num_samples,) or ({models}, num_samples)")
+    y = y.expand(models, -1)
+    check_lengths(x[0] if x.ndim == 3 else x, y[0])
+    check_finite(x)
+    return x.reshape(-1, x.shape[-1]), y
 
 
 def _layers_of_all(models: list[nn.Module]) -> list[Layer]:
@@ -173,10 +182,6 @@ def _layers_of_all(models: list[nn.Module]) -> list[Layer]:
             " used once and without hooks: train others one by one"
         )
     return first
-
-
-def _order(num_samples: int, seed: int) -> Order:
-    return lambda epoch: seeding.epoch_order(num_samples, seed, epoch)
 
 
 def _stack_weights(sample_weight: Any, targets: Tensor, models: int) -> Tensor | None:

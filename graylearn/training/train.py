@@ -16,32 +16,25 @@ from graylearn.methods import Method, as_method
 from graylearn.methods.softened import Softened
 from graylearn.training import devices, seeding
 from graylearn.training.checkpoint import (
-    check_identity,
+    Saved,
     described,
     has_checkpoint,
     load_checkpoint,
     writes_checkpoints,
 )
 from graylearn.training.compiling import compile_if_worth_it
-from graylearn.training.dispatch import Dispatch
-from graylearn.training.history import History
 from graylearn.training.learner import Learner, ModuleLearner, ShardedLearner
 from graylearn.training.loop import Callback, Loop
-from graylearn.training.mlp import MLPLearner
-from graylearn.training.mlp_layers import mlp_layers
+from graylearn.training.mlp import MLPLearner, mlp_layers
 from graylearn.training.networks import batch_norms, frozen_norms, network_for, one_of_logits
 from graylearn.training.optimizers import OptimizerSettings, make_optimizer
 from graylearn.training.predict import HALF, check_labels, evaluate, read_labelled
 from graylearn.training.processes import Group, check_method, check_sharded, hand_over, is_sharded
 from graylearn.training.processes import current as current_group
-from graylearn.training.progress import Row, RunLog, make_reporter
 from graylearn.training.result import Result
 from graylearn.training.schedules import Scheduler, ScheduleSettings, TorchSchedule
 from graylearn.training.settings import Changes, Settings, resolve
 from graylearn.training.sources import Training, check_kind, make_training, split_soft, weights_for
-
-Saved = tuple[dict[str, Tensor], dict[str, Any]]
-"""What a checkpoint holds: arrays by name, and the rest."""
 
 
 def train(
@@ -153,8 +146,7 @@ def _train(asked: _Asked, began: float) -> Result:
         compile_if_worth_it(
             learner, settings, training.source, asked.method, training.example, loop.reporter.note
         )
-    with devices.threads_for(learner, settings.batch_size, asked.device):
-        loop.run()
+    loop.run()
     if isinstance(learner, ModuleLearner) and learner.optimizer is settings.optimizer:
         learner.put_rates_back()
     model.eval()
@@ -177,12 +169,9 @@ def _made(asked: _Asked, saved: Saved | None) -> tuple[Loop, Training]:
     frozen = frozen_norms(model)
     half = devices.autocast_type(settings.precision, device, asked.data)
     training = _training(asked, half, even_tail=len(frozen) < len(batch_norms(model)))
-    source = training.source
+    targets = training.source.targets
     network, num_classes = one_of_logits(model, training.example, settings.logits, half)
-    check_labels(source.targets, num_classes)
-    history = History(
-        source.targets, num_classes, settings.epochs, ids=training.ids, budget=settings.history_bytes
-    )
+    check_labels(targets, num_classes)
     if is_sharded(model):
         check_sharded(model, half, 1 if asked.group is None else asked.group.size)
     learner, rate = _learner(network, method, settings, device, training, half, frozen)
@@ -191,34 +180,23 @@ def _made(asked: _Asked, saved: Saved | None) -> tuple[Loop, Training]:
     if isinstance(settings.schedule, TorchSchedule):
         assert isinstance(learner, ModuleLearner)
         scheduler = Scheduler(settings.schedule, learner.optimizer)
-    dispatch = Dispatch(
-        [method], learner, history, epochs=settings.epochs, num_classes=num_classes, seeds=[settings.seed]
-    )
-    weights = weights_for(asked.sample_weight, source.targets, asked.class_weight, num_classes)
-    identity = _identity(asked, training, learner, scheduler, weights)
-    rows: list[Row] = []
-    if saved is not None:
-        check_identity(saved[1]["identity"], identity, settings, method)
-        rows = saved[1]["log"]
+    weights = weights_for(asked.sample_weight, targets, asked.class_weight, num_classes)
     loop = Loop(
-        models=[model],
-        learner=learner,
-        source=source,
-        dispatch=dispatch,
-        history=history,
-        settings=settings,
+        [model],
+        learner,
+        training.source,
+        [method],
+        [settings.seed],
+        settings,
+        num_classes=num_classes,
         base_rate=rate,
         weights=weights,
-        logs=[RunLog(settings.checkpoint if asked.writes else None, rows)],
-        reporter=make_reporter(settings.log if asked.writes else "none", settings.epochs, source.steps),
-        identity=identity,
+        ids=training.ids,
         callbacks=asked.callbacks,
         validate=_validator(model, asked.validation, training, settings, device, half),
-        group=asked.group,
         scheduler=scheduler,
     )
-    if saved is not None:
-        loop.load(*saved)
+    loop.resume(_identity(asked, training, learner, scheduler, weights), saved)
     return loop, training
 
 

@@ -70,7 +70,7 @@ def _entry(name: str, told: dict[str, Any]) -> Entry:
 
 _TOLD = tomllib.loads(Path(__file__).with_name("entries.toml").read_text(encoding="utf-8"))
 CATALOG: dict[str, Entry] = {name: _entry(name, told) for name, told in _TOLD.items()}
-"""Every dataset of the paper, and two more image sets, by name."""
+"""Every dataset of the paper, and Tiny-ImageNet, by name."""
 
 
 def find_entry(name: str) -> Entry:

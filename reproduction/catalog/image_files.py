@@ -20,12 +20,14 @@ MINI_FOLDERS = (
     "mini-imagenet", "miniimagenet", "mini_imagenet", "miniImagenet", "miniImageNet", "MiniImageNet",
 )  # fmt: skip
 SPLITS = ("train", "val", "test")
+SIZE = 32
+"""Side to which pictures are scaled, as the paper mixes them into CIFAR and SVHN."""
 Labelled = list[tuple[Path, str]]
 """Picture files with the name of their class."""
 
 
-def find_pictures(name: str, finder: Finder, size: int) -> Found | None:
-    """An image set that is published as picture files; they are cut square and scaled to `size` pixels."""
+def find_pictures(name: str, finder: Finder) -> Found | None:
+    """An image set that is published as picture files; they are cut square and scaled."""
     known = {
         "mini-imagenet": (MINI_FOLDERS, _read_mini),
         "tiny-imagenet": (("tiny-imagenet-200",), _read_tiny),
@@ -34,10 +36,10 @@ def find_pictures(name: str, finder: Finder, size: int) -> Found | None:
         return None
     folders, read = known[name]
     folder = finder.folder(*folders)
-    return Found(folder, "published", partial(read, folder, size)) if folder else None
+    return Found(folder, "published", partial(read, folder)) if folder else None
 
 
-def _read_mini(folder: Path, size: int, part: Part) -> Samples:
+def _read_mini(folder: Path, part: Part) -> Samples:
     """All 600 pictures of each class, as one part: train. There is no test part.
 
     The published lists train.csv, val.csv and test.csv part the classes, not the pictures, for another
@@ -49,8 +51,8 @@ def _read_mini(folder: Path, size: int, part: Part) -> Samples:
     classes = tuple(sorted({label for _, label in pictures}))
     y = np.array([classes.index(label) for _, label in pictures], dtype=np.int64)
     if part == "test":
-        return image_samples(np.empty((0, size, size, 3), dtype=np.uint8), y[:0], classes, folder)
-    return _samples(folder, [path for path, _ in pictures], y, classes, size)
+        return image_samples(np.empty((0, SIZE, SIZE, 3), dtype=np.uint8), y[:0], classes, folder)
+    return _samples(folder, [path for path, _ in pictures], y, classes)
 
 
 def _listed(folder: Path) -> Labelled:
@@ -80,7 +82,7 @@ def _by_folder(folder: Path) -> Labelled:
     ]
 
 
-def _read_tiny(folder: Path, size: int, part: Part) -> Samples:
+def _read_tiny(folder: Path, part: Part) -> Samples:
     """Train as published; the published val is test, because the labels of the published test are secret."""
     words = _tabbed(folder / "words.txt")
     names = {row[0]: row[1] for row in words if len(row) > 1}
@@ -97,7 +99,7 @@ def _read_tiny(folder: Path, size: int, part: Part) -> Samples:
     classes = tuple(names.get(wnid, wnid) for wnid in wnids)
     if len(set(classes)) < len(classes):  # two classes of one name: tell them apart
         classes = tuple(f"{names.get(wnid, '')} ({wnid})" for wnid in wnids)
-    return _samples(folder, [path for path, _ in pictures], y, classes, size)
+    return _samples(folder, [path for path, _ in pictures], y, classes)
 
 
 def _tabbed(path: Path) -> list[list[str]]:
@@ -108,10 +110,10 @@ def _tabbed(path: Path) -> list[list[str]]:
         raise DataError(f"cannot read {path}: {error}") from error
 
 
-def _samples(folder: Path, paths: list[Path], y: np.ndarray, classes: tuple[str, ...], size: int) -> Samples:
+def _samples(folder: Path, paths: list[Path], y: np.ndarray, classes: tuple[str, ...]) -> Samples:
     """Decode the pictures, or find them decoded by an earlier run; ids are their paths inside the folder."""
     ids = np.array([path.relative_to(folder).as_posix() for path in paths], dtype=object)
-    return Samples(cache_images(paths, size=size).images, y, classes, ids, "image")
+    return Samples(cache_images(paths, size=SIZE).images, y, classes, ids, "image")
 
 
 def _folders(parent: Path) -> Iterator[Path]:

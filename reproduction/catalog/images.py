@@ -1,9 +1,7 @@
-"""Image sets that come as arrays: CIFAR-10, CIFAR-100, SVHN, Fashion-MNIST, and any as NAME.npz."""
+"""Image sets that come as arrays: CIFAR-10, CIFAR-100, SVHN, and any as NAME.npz."""
 
 from __future__ import annotations
 
-import gzip
-import struct
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,10 +18,6 @@ from reproduction.catalog.safe_pickle import load_plain_pickle
 Part: TypeAlias = Literal["train", "test"]
 """The two parts of an image set."""
 
-FASHION_CLASSES = (
-    "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
-)  # fmt: skip
-
 
 def find_arrays(name: str, finder: Finder) -> Found | None:
     """An image set that is published as arrays."""
@@ -35,8 +29,6 @@ def find_arrays(name: str, finder: Finder) -> Found | None:
         folder = files[0].parent if files else None
     else:
         folder = finder.folder(*folders)
-    if name == "fashion-mnist":
-        folder = next((f for f in (folder, folder and folder / "raw") if f and _idx(f, "train", 3)), None)
     return Found(folder, "published", partial(read, folder)) if folder else None
 
 
@@ -100,36 +92,6 @@ def _read_svhn(folder: Path, part: Part) -> Samples:
     return image_samples(np.moveaxis(x, -1, 0), digits % 10, "0123456789", path)  # the digit 0 is written 10
 
 
-def _read_fashion(folder: Path, part: Part) -> Samples:
-    prefix = "train" if part == "train" else "t10k"
-    images, labels = _idx(folder, prefix, 3), _idx(folder, prefix, 1)
-    if images is None or labels is None:
-        raise DataError(
-            f"{folder} lacks {prefix}-images-idx3-ubyte or {prefix}-labels-idx1-ubyte (.gz or not)"
-        )
-    return image_samples(_read_idx(images), _read_idx(labels).astype(np.int64), FASHION_CLASSES, folder)
-
-
-def _idx(folder: Path, prefix: str, axes: int) -> Path | None:
-    """The file of images (3 axes) or of labels (1 axis), packed or not."""
-    stem = f"{prefix}-images-idx3-ubyte" if axes == 3 else f"{prefix}-labels-idx1-ubyte"
-    candidates = (folder / (stem + ending) for ending in (".gz", ""))
-    return next((path for path in candidates if path.is_file()), None)
-
-
-def _read_idx(path: Path) -> np.ndarray:
-    """An array of bytes in the IDX form: two zero bytes, the type 8, the number of axes, their lengths."""
-    try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        zeros, kind, axes = struct.unpack_from(">HBB", raw)
-        shape = struct.unpack_from(f">{axes}I", raw, 4)
-        if (zeros, kind) != (0, 8):
-            raise ValueError(f"its first bytes are {raw[:4].hex(' ')}")
-        return np.frombuffer(raw, np.uint8, offset=4 + 4 * axes).reshape(shape)
-    except (OSError, EOFError, ValueError, struct.error) as error:
-        raise DataError(f"{path} is damaged or not an IDX file of bytes: {error}") from error
-
-
 def _read_npz(path: Path, part: Part) -> Samples:
     try:
         x, y, classes = read_arrays(path, (f"{part}_x", f"{part}_y", "class_names")).values()
@@ -145,7 +107,5 @@ _READERS: dict[str, tuple[tuple[str, ...], Callable[[Path, Part], Samples]]] = {
     "cifar10": (("cifar-10-batches-py",), _read_cifar10),
     "cifar100": (("cifar-100-python",), _read_cifar100),
     "svhn": ((), _read_svhn),
-    # MNIST's files have the same names, so the folder must say which of the two it is.
-    "fashion-mnist": (("fashion-mnist", "FashionMNIST", "fashion", "dataset-fashion-mnist"), _read_fashion),
 }
 """Names of the folder, and how a part of the set is read from it."""

@@ -5,21 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, overload
-
-import numpy as np
+from typing import Any, Literal
 
 from graylearn.data.samples import Samples
-from graylearn.data.splits import train_test_split
 from graylearn.errors import DataError, SettingsError
 from reproduction.catalog.entries import CATALOG, Entry, find_entry
 from reproduction.catalog.files import NO_FOLDER, Finder, Found, data_folder
 from reproduction.catalog.image_files import find_pictures
 from reproduction.catalog.images import find_arrays, find_npz
 from reproduction.catalog.tables import Protocol, find_table
-
-PICTURE_SIZE = 32
-"""Side of the pictures of Mini-ImageNet and Tiny-ImageNet as the paper mixes them into CIFAR and SVHN."""
 
 
 @dataclass(frozen=True)
@@ -45,75 +39,34 @@ class DatasetStatus(Entry):
         return {name: getattr(self, name) for name in names.split()}
 
 
-@overload
-def load(
-    name: str,
-    folder: str | os.PathLike[str] | None = ...,
-    *,
-    split: Literal["both"] = ...,
-    protocol: Protocol = ...,
-    seed: int = ...,
-    size: int = ...,
-) -> tuple[Samples, Samples]: ...
-@overload
-def load(
-    name: str,
-    folder: str | os.PathLike[str] | None = ...,
-    *,
-    split: Literal["train", "test", "all"],
-    protocol: Protocol = ...,
-    seed: int = ...,
-    size: int = ...,
-) -> Samples: ...
 def load(
     name: str,
     folder: str | os.PathLike[str] | None = None,
-    *,
-    split: Literal["both", "train", "test", "all"] = "both",
+    split: Literal["train", "test", "all"] = "all",
     protocol: Protocol = "paper",
-    seed: int = 0,
-    size: int = PICTURE_SIZE,
-) -> Samples | tuple[Samples, Samples]:
-    """Read a dataset of the catalog.
+) -> Samples:
+    """Read a dataset of the catalog, however its name is spelled ("CIFAR-10", "cifar10").
 
-    Args:
-        name: one of CATALOG, however spelled ("CIFAR-10", "cifar10").
-        folder: where the files lie, some folders down or not; else the folder GRAYLEARN_DATA names.
-        split: "train", "test", "both" for the pair, or "all" for one set. Images have a published split;
-            tables have none and are cut by `train_test_split` with a fifth for test.
-        protocol: for tables, "paper" or "released"; see `catalog.tables`.
-        seed: for tables, of the split.
-        size: for sets of picture files, the side they are scaled to.
+    The files lie in `folder`, else in the one that GRAYLEARN_DATA names, some folders down or not. Images are
+    split as published, train and test; of tables there is all, read as `protocol` says (`catalog.tables`).
     """
-    if split not in ("both", "train", "test", "all"):
-        raise SettingsError(f"split is {split!r}; choose 'train', 'test', 'both' or 'all'")
     if protocol not in ("paper", "released"):
         raise SettingsError(f"protocol is {protocol!r}; choose 'paper' or 'released'")
     entry = find_entry(name)
+    known = ("all",) if entry.kind == "table" else ("train", "test")
+    if split not in known:
+        raise SettingsError(f"split of {entry.title} is {split!r}; choose from {', '.join(known)}")
     finder = _finder(folder)
-    found = _find(entry, finder, size)
+    found = _find(entry, finder)
     if found is None:
         raise DataError(_missing(entry, finder.root))
-    if entry.kind == "table":
-        whole = found.read(protocol)
-        if split == "all":
-            return whole
-        train, test = train_test_split(whole, seed=seed)
-        return (train, test) if split == "both" else train if split == "train" else test
-    if split == "both":
-        return found.read("train"), found.read("test")
-    return _join(found.read("train"), found.read("test")) if split == "all" else found.read(split)
-
-
-def available(folder: str | os.PathLike[str] | None = None) -> tuple[str, ...]:
-    """The names of the datasets that `load` finds."""
-    return tuple(status.name for status in datasets_table(folder) if status.present)
+    return found.read(protocol if entry.kind == "table" else split)
 
 
 def datasets_table(folder: str | os.PathLike[str] | None = None) -> list[DatasetStatus]:
     """Every dataset of the catalog: whether it is here, its size, licence and where it comes from."""
     finder = _finder(folder)
-    return [_status(entry, _find(entry, finder, PICTURE_SIZE)) for entry in CATALOG.values()]
+    return [_status(entry, _find(entry, finder)) for entry in CATALOG.values()]
 
 
 def _finder(folder: str | os.PathLike[str] | None) -> Finder:
@@ -126,13 +79,11 @@ def _finder(folder: str | os.PathLike[str] | None) -> Finder:
     return Finder(root)
 
 
-def _find(entry: Entry, finder: Finder, size: int) -> Found | None:
+def _find(entry: Entry, finder: Finder) -> Found | None:
     if entry.kind == "table":
         return find_table(entry.name, finder)
     return (
-        find_arrays(entry.name, finder)
-        or find_pictures(entry.name, finder, size)
-        or find_npz(entry.name, finder)
+        find_arrays(entry.name, finder) or find_pictures(entry.name, finder) or find_npz(entry.name, finder)
     )
 
 
@@ -148,12 +99,3 @@ def _status(entry: Entry, found: Found | None) -> DatasetStatus:
         return DatasetStatus(**vars(entry))
     where = str(found.where) if found.where else None
     return DatasetStatus(**vars(entry), present=True, form=found.form, where=where)
-
-
-def _join(train: Samples, test: Samples) -> Samples:
-    """Both parts as one set; pictures keep their paths as ids, array sets are numbered through."""
-    ids = np.concatenate([train.ids, test.ids])
-    if train.ids.dtype != object:
-        ids = np.arange(len(ids))
-    x, y = np.concatenate([train.x, test.x]), np.concatenate([train.y, test.y])
-    return Samples(x, y, train.classes, ids, "image")

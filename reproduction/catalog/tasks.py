@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Literal
 
 import numpy as np
@@ -11,50 +10,24 @@ import torch
 from graylearn.data.contaminate import Contaminated, contaminate
 from graylearn.data.samples import Samples
 from graylearn.data.splits import hold_out_smallest, train_test_split
-from graylearn.errors import DataError
-from reproduction.catalog.entries import CATALOG, find_entry
-from reproduction.catalog.loading import load
+from reproduction.catalog.entries import CATALOG
 
 TABLES: tuple[str, ...] = tuple(entry.name for entry in CATALOG.values() if entry.kind == "table")
 """The names of the paper's eight tables."""
 
 
-def table_task(
-    name: str,
-    folder: str | os.PathLike[str] | None = None,
-    seed: int = 0,
-    *,
-    alpha: float = 0.1,
-    labels: Literal["random", "specific"] = "random",
-    on_shortage: Literal["raise", "lower", "subsample"] = "lower",
+def paper_task(
+    samples: Samples, seed: int = 0, *, alpha: float = 0.1, labels: Literal["random", "specific"] = "random"
 ) -> tuple[Contaminated, Samples]:
-    """(train, test) of one of the paper's tables as its text says; features are as published, not scaled.
+    """(train, test) of a table as the paper's text says; features are as published, not scaled.
 
     The smallest class is OOD (of equally small ones the first), a stratified fifth of the others is test, and
     OOD samples with random or specific labels make up `alpha` of train. Where the smallest class is too small
-    for that (Arrhythmia, WineQT) all of it is taken and `train.alpha` is lower, unless `on_shortage` says
-    otherwise; see `contaminate`.
+    for that (Arrhythmia, WineQT) all of it is taken and `train.alpha` is lower.
     """
-    entry = find_entry(name)
-    if entry.kind != "table":
-        raise DataError(f"{entry.title} is not a table; choose from {', '.join(TABLES)}")
-    samples = load(entry.name, folder, split="all")
-    return paper_task(samples, seed, alpha=alpha, labels=labels, on_shortage=on_shortage)
-
-
-def paper_task(
-    samples: Samples,
-    seed: int = 0,
-    *,
-    alpha: float = 0.1,
-    labels: Literal["random", "specific"] = "random",
-    on_shortage: Literal["raise", "lower", "subsample"] = "lower",
-) -> tuple[Contaminated, Samples]:
-    """What `table_task` makes of any samples."""
     inside, ood = hold_out_smallest(samples)
     train, test = train_test_split(inside, seed=seed)
-    mixed = contaminate(train, ood_x=ood, alpha=alpha, labels=labels, on_shortage=on_shortage, seed=seed)
-    return mixed, test
+    return contaminate(train, ood_x=ood, alpha=alpha, labels=labels, on_shortage="lower", seed=seed), test
 
 
 def feature_sum_labels(x: np.ndarray, num_classes: int) -> np.ndarray:

@@ -115,8 +115,6 @@ def show(name: str, rows: Sequence[dict[str, Any]]) -> None:
 
 def close(outcomes: Sequence[Outcome]) -> None:
     """Say what is left; a cell that failed makes the command fail."""
-    if elsewhere := sum(outcome.elsewhere for outcome in outcomes):
-        typer.echo(f"{elsewhere} cells were finished by another run on the same store meanwhile", err=True)
     if left := sum(outcome.left for outcome in outcomes):
         typer.echo(f"{left} cells are left for the next run of this command", err=True)
     if failed := [failure for outcome in outcomes for failure in outcome.failed]:

@@ -13,8 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from graylearn.nets.base import ConvNet, image_channels
-from graylearn.nets.blocks import WIDTHS, global_mean, residual_body
+from graylearn.nets.base import WIDTHS, ConvNet, global_mean, image_channels, residual_body
 
 REDUCTION = 16
 

@@ -65,7 +65,7 @@ def test_a_model_settles_what_one_person_said(crowd):
     assert (helped.consensus == truth).mean() > (single[:, 0] == truth).mean() + 0.1
 
 
-def test_features_are_asked_through_held_out_networks(crowd):
+def test_features_are_asked_through_the_views(crowd):
     _, truth = crowd
     random = np.random.default_rng(2)
     x = np.eye(3)[truth] * 4 + random.normal(size=(400, 3))
@@ -114,7 +114,7 @@ def test_blank_text_is_no_label(dtype):
 
 def test_what_is_no_table_of_labels_is_refused():
     for shape in ((4,), (2, 2, 2), (0, 2)):
-        with pytest.raises(DataError, match="one column an annotator"):
+        with pytest.raises(DataError, match="one column per annotator"):
             consensus(np.zeros(shape))
     with pytest.raises(DataError, match="labels hold no label"):
         consensus([[None, None]])

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from planted import believable, clusters
 
 from graylearn.audit import Audit
 from graylearn.audit.joint import fields_of, joined, joint_notes
-from graylearn.audit.parts import PartFiles, audit_part
+from graylearn.audit.parts import PartFiles, audit_part, whole_of
 
 
-def test_verdicts_of_several_parts_name_the_detectors_that_each_had():
-    part = Audit.from_predictions(np.full((3, 2), 0.5), [0, 1, 1])
-    one = replace(part, found_by=("random_labels", "flipped_labels"), detector=np.array([1, -1, 0]))
-    other = replace(part, found_by=("class_confusion", "random_labels"), detector=np.array([0, 1, -1]))
-    joint = Audit(**joined([fields_of(one), fields_of(other)]))
-    assert joint.found_by == ("random_labels", "flipped_labels", "class_confusion")
-    expected = ["flipped_labels", None, "random_labels", "class_confusion", "random_labels", None]
-    assert joint.table["detector"].tolist() == expected
+def test_verdicts_of_several_parts_are_joined_in_their_order():
+    """What is said of a sample stays with it; what is said of a set is said of all parts."""
+    planted = clusters(200)
+    one = Audit.from_predictions(believable(planted), planted.y, planted.x, ids=np.arange(200))
+    other = one.take(np.arange(20))
+    joint = Audit(**joined([fields_of(other), fields_of(one)]))
+    assert joint.ids.tolist() == [*range(20), *range(200)]
+    assert joint.because[20:].tolist() == one.because.tolist()
+    np.testing.assert_array_equal(joint.posterior[:20], one.posterior[:20])
+    assert (joint.judge, joint.classes) == (one.judge, one.classes)
 
 
 def test_what_is_said_of_several_parts_is_said_once():
@@ -31,15 +32,20 @@ def test_what_is_said_of_several_parts_is_said_once():
     assert joint_notes([("few (a: 3)",)]) == ("few (a: 3)",)
 
 
-def test_a_part_that_is_audited_holds_nothing_for_going_on(tmp_path):
-    files = PartFiles(tmp_path, 1)
-    rows, label = np.arange(60), np.arange(60) % 2
-    features = np.random.default_rng(0).normal(label[:, None], 0.1, (60, 2))
-    state = files.dealt()
-    files.deal(state, 60, rows, label, features, np.zeros(60, dtype=np.int64))
-    assert (state["end"], files.dealt()) == (60, state)
-    (folder,) = files.open_parts()
-    (folder / "networks of a part.npy").touch()
-    audit_part(folder, ("a", "b"), 1, epochs=1)
+def test_parts_are_audited_by_themselves_and_are_one_audit_after(tmp_path):
+    planted = clusters(400)
+    files = PartFiles(tmp_path, 2)
+    state, rows = files.dealt(), np.arange(400)
+    files.deal(state, 400, rows, planted.y, planted.x, rows % 2)
+    assert (state["end"], files.dealt()) == (400, state)
+    for folder in files.open_parts():
+        audit_part(folder, range(4), 2)
     assert not files.open_parts()
-    assert not [*folder.glob("networks*")]
+    whole = whole_of(files)
+    assert (np.diff(whole.kept.ids) > 0).all()
+    flagged = whole.kept.ids[whole.kept.suspected]
+    assert planted.wrong[flagged].mean() >= 0.8
+    assert len(flagged) >= 0.8 * planted.wrong.sum()
+    low, high = whole.ranges["total"]
+    assert low <= whole.contamination["total"] <= high
+    np.testing.assert_array_equal(whole.features, planted.x[whole.kept.ids].astype(np.float32))

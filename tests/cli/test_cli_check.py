@@ -1,6 +1,5 @@
 """`graylearn check`: what fails, what was accepted, and what other programs are told."""
 
-import dataclasses
 import json
 import re
 from pathlib import Path
@@ -17,7 +16,7 @@ from typer.testing import CliRunner
 
 from graylearn.cli.main import app
 from graylearn.errors import SettingsError
-from graylearn.runs.check import FOUND, Checked, Problem, allowed_of, check
+from graylearn.runs.check import FOUND, allowed_of, check
 from graylearn.runs.check_files import markdown
 from graylearn.runs.settings import RunSettings
 
@@ -176,22 +175,9 @@ def test_samples_of_the_test_set_in_the_training_set_and_what_was_noted(folder):
     assert leaked == {"52", "62"}
 
 
-def test_a_sample_with_two_findings_is_one_suspect():
-    problems = [Problem("key", kind, name, None, "ant", None, "sure") for kind, name in
-                (("mislabelled", "7"), ("contradicting", "7"), ("contradicting", "9"))]  # fmt: skip
-    found = Checked("a.csv", 100, tuple(problems), gone=1, allowed=2)
-    assert found.passes
-    assert not dataclasses.replace(found, allowed=1).passes
-    assert found.words == (
-        "a.csv passes: 2 new suspects (1 mislabelled, 2 copies with another label; some are more than one of "
-        "these) in 100 samples (2 allowed), 1 accepted finding no longer there"
-    )
-    assert dataclasses.replace(problems[0], line=7, id="7").words.startswith("line 7, labelled 'ant', looks")
-
-
 def test_what_could_not_be_judged_is_told_where_nothing_was_found(folder):
     (folder / "few.csv").write_text("a,label\n" + "".join(f"{row},{'xy'[row % 2]}\n" for row in range(8)))
-    too_few = "nothing flagged: 8 samples are too few to tell (at least 30)"
+    too_few = "not judged: 8 samples are too few (at least 30)"
     words = ("few.csv", "--cache", "few.d")
     page = folder / "summary.md"
     assert too_few in ran(folder, *words, GITHUB_STEP_SUMMARY=str(page)).output
@@ -229,30 +215,12 @@ def test_how_many_are_allowed():
         check(RunSettings(data="not-there.csv"), max_suspects="few")
 
 
-@pytest.mark.parametrize("flag", ["--against", "--cache", "--junit", "--sarif"])
+@pytest.mark.parametrize("flag", ["--cache", "--junit"])
 def test_what_cannot_be_written_is_told_before_the_audit(folder, flag):
     """The place lies in what is a file."""
-    accept = ["--accept"] if flag == "--against" else []
-    done = ran(folder, "data.csv", flag, "later.csv/place.d", *accept, quiet=False)
+    done = ran(folder, "data.csv", flag, "later.csv/place.d", quiet=False)
     assert done.exit_code == 1
     assert re.fullmatch(r"error: \S*later\.csv\S*: (File exists|Not a directory)\n", done.output)
-    assert sorted(path.name for path in folder.glob("*later*")) == ["later.csv"]
-
-
-@pytest.mark.parametrize("flag", ["--junit", "--sarif"])
-def test_the_data_are_never_written_over(folder, flag):
-    before = (folder / "data.csv").read_bytes()
-    for given in (["data.csv"], ["later.csv", "--test", "data.csv"], ["d*a.csv"]):
-        done = ran(folder, *given, flag, "data.csv")
-        assert done.exit_code == 2
-        assert "is the data itself" in done.output
-        assert (folder / "data.csv").read_bytes() == before
-
-
-def test_data_are_checked_as_a_whole(folder):
-    done = ran(folder, "data.csv", "--part-size", "100")
-    assert done.exit_code == 2
-    assert "--part-size" in done.output
 
 
 def test_hook_and_action_call_what_there_is():

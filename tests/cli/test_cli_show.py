@@ -4,27 +4,6 @@ import pytest
 
 from graylearn.audit import KINDS
 from graylearn.audit.shares import shown_shares
-from graylearn.cli.show import _estimated
-
-
-def summary(suspected, ood, mislabelled, most):
-    return {
-        "suspected": suspected,
-        "contamination": {"ood": ood, "mislabelled": mislabelled},
-        "ranges": {"ood": (0.0, most), "mislabelled": (0.0, most)},
-    }
-
-
-def test_where_nothing_is_flagged_the_range_is_said_once():
-    nothing = summary(0, None, None, 0.123)
-    assert [_estimated(nothing, kind) for kind in ("ok", "mislabelled", "ood")] == [
-        "",
-        "at most 12.3%",
-        "included above",
-    ]
-    assert _estimated(summary(0, 0.0, 0.0, 0.0), "ood") == "0.0%"
-    assert _estimated(nothing | {"ranges": {}}, "ood") == "not judged"
-    assert _estimated(summary(5, None, 0.05, 0.1), "ood") == "at most 10.0%"
 
 
 def test_shares_add_up_to_all_of_the_samples():

@@ -7,7 +7,7 @@ import sys
 
 import pandas as pd
 import pytest
-from cli_helpers import several, write_csv
+from cli_helpers import write_csv
 
 from graylearn.cli import main
 from graylearn.data.atomic import replacing
@@ -80,19 +80,3 @@ def test_a_full_disk_is_told_with_the_file_that_does_not_fit(tmp_path):
     with pytest.raises(OSError, match="No space left") as told, replacing(tmp_path / "clean.csv"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert told.value.filename == str(tmp_path / "clean.csv")
-
-
-def test_only_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
-    def full(*given, **named):
-        raise OSError(errno.ENOSPC, "No space left on device", "clean.csv")
-
-    monkeypatch.setattr("graylearn.runs.apply.apply_decisions", full)
-    monkeypatch.setattr("graylearn.runs.run", full)
-    (tmp_path / "a.csv").write_text("a,label\n1,x\n2,y\n")
-    (_, _, applied), (_, _, audited) = several(
-        ["apply", "run", "--suspects", "drop", "--out", "clean.csv"],
-        ["audit", "a.csv", "--out", "run", "-q"],
-        folder=tmp_path,
-    )
-    assert "No space left on device); make room and give the same command again\n" in applied
-    assert "No space left on device); make room; the same command goes on where it stopped\n" in audited

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from graylearn.data.batches.augment import Augment, PixelScale, as_nhwc, augment_rows, random_uniform
-from graylearn.data.batches.base import ArrayBatches, Preparation, StackBatches
-from graylearn.errors import DataError, SettingsError
+from graylearn.data.batches.augment import Augment, PixelScale, augment_rows, random_uniform
+from graylearn.data.batches.base import ArrayBatches, Preparation
+from graylearn.errors import SettingsError
 
 
 def pictures(samples=60, height=10, width=8):
@@ -36,13 +36,6 @@ def test_every_augmented_image_is_one_crop_of_its_reflection_padding_flipped_or_
         assert len(matches) == 1
         found.add(matches[0])
     assert len(found) > 25  # of 50 ways
-
-
-def test_without_crop_and_flip_images_stay_as_they_are():
-    images = pictures()
-    index = torch.tensor([5, 3, 3, 59])
-    same = augment_rows(images, index, index, Augment(crop=0, flip=False), seed=0, epoch=0)
-    assert torch.equal(same, images[index])
 
 
 def test_random_numbers_depend_on_sample_epoch_and_seed_alone_and_are_uniform():
@@ -79,13 +72,6 @@ def test_pixels_are_scaled_to_mean_zero_and_deviation_one_in_channels_last():
         scale(grey)
 
 
-def test_layouts_of_images_become_one():
-    images = pictures()
-    assert torch.equal(as_nhwc(images), images)
-    assert torch.equal(as_nhwc(images.permute(0, 3, 1, 2)), images)
-    assert as_nhwc(images[..., 0]).shape == (60, 10, 8, 1)
-
-
 def test_a_crop_wider_than_the_image_is_refused():
     with pytest.raises(SettingsError, match="crop pads 8 pixels"):
         augment_rows(pictures(), torch.arange(2), torch.arange(2), Augment(crop=8), seed=0, epoch=0)
@@ -118,7 +104,14 @@ def test_a_stack_reads_the_right_rows_for_each_model(models, shared):
     x = torch.randn(11, 5) if shared else torch.randn(models, 11, 5)
     y = torch.stack([torch.arange(11).roll(model) % 4 for model in range(models)])
     orders = [order(11, model) for model in range(models)]
-    source = StackBatches(x, y, batch_size=4, orders=orders, device=torch.device("cpu"))
+    source = ArrayBatches(
+        x.reshape(-1, 5),
+        y.reshape(-1),
+        batch_size=4,
+        order=lambda epoch: torch.stack([each(epoch) for each in orders]),
+        device=torch.device("cpu"),
+        models=models,
+    )
     seen = [[] for _ in range(models)]
     for batch in source.epoch(2):
         places = batch.index.view(models, -1)
@@ -134,13 +127,3 @@ def test_a_stack_reads_the_right_rows_for_each_model(models, shared):
         assert torch.equal(torch.cat(seen[model]), orders[model](2))
     (last,) = list(source.epoch(2, start=2))
     assert torch.equal(last.index.view(models, -1)[0], seen[0][2])
-
-
-def test_shapes_that_do_not_fit_a_stack_are_refused():
-    options = {"batch_size": 4, "orders": [order(11)] * 2, "device": torch.device("cpu")}
-    with pytest.raises(DataError, match=r"expected \(num_samples, features\)"):
-        StackBatches(torch.zeros(3, 11, 5), torch.zeros(11).long(), **options)
-    with pytest.raises(DataError, match="y has shape"):
-        StackBatches(torch.zeros(11, 5), torch.zeros(3, 11).long(), **options)
-    with pytest.raises(DataError, match="11 samples but 10 labels"):
-        StackBatches(torch.zeros(11, 5), torch.zeros(10).long(), **options)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graylearn.data.progress import progress_bar
+from graylearn.progress import progress_bar
 
 
 @pytest.mark.parametrize("name", ["[red]a.csv", "a[/red].csv"])

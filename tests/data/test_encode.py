@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from graylearn.data.encoding.column_kinds import as_date_parts
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.errors import DataError, DataWarning, IdLikeColumnWarning, SettingsError
 
@@ -47,25 +46,6 @@ def test_numbers_are_scaled_by_median_and_quartiles_then_squashed():
     np.testing.assert_allclose(encoded, standard / np.sqrt(1 + (standard / 5) ** 2), rtol=1e-5, atol=1e-6)
 
 
-def test_infinite_and_huge_values_leave_the_others_alone():
-    clean = np.random.default_rng(0).normal(size=200)
-    dirty = np.concatenate([clean, [1e308, -1e308, np.inf, -np.inf, 1e200]])
-    frame = pd.DataFrame({"a": dirty, "huge": np.linspace(-1, 1, 205) * 1.7e308})
-    with pytest.warns(DataWarning, match=r"^2 infinite values in column 'a' among 205 rows: taken as far"):
-        encoder = TableEncoder().fit(frame)
-    encoded = encoder.transform(frame)  # a warning would be an error
-    assert np.isfinite(encoded).all()
-    np.testing.assert_allclose(encoded[200:, 0], [10, -10, 10, -10, 10], rtol=1e-6)
-    alone = TableEncoder().fit_transform(pd.DataFrame({"a": clean}))
-    np.testing.assert_allclose(encoded[:200, 0], alone[:, 0], atol=0.2)
-
-
-def test_mostly_one_value_is_scaled_by_the_others():
-    values = np.array([0.0] * 90 + [2.0] * 10)
-    encoded = TableEncoder(limit=1e6).fit_transform(pd.DataFrame({"a": values}))
-    np.testing.assert_allclose(encoded[:, 0], values / 2, rtol=1e-6)
-
-
 @pytest.mark.filterwarnings("ignore:.*infinite value:graylearn.data.encoding.column_kinds.DataWarning")
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True) | st.none(), min_size=2, max_size=12))
@@ -80,19 +60,6 @@ def test_any_floats_give_finite_features(values):
         order = np.argsort(np.clip(present, -1e150, 1e150), kind="stable")
         kept = encoded[[v is not None and not math.isnan(v) for v in values], 0]
         assert (np.diff(kept[order]) >= 0).all()
-
-
-@pytest.mark.parametrize("unit", ["s", "us"])
-def test_dates_that_nanoseconds_do_not_reach(unit):
-    """As databases have them for no end, and for no beginning."""
-    days = ["9999-12-31", "2024-05-06", "0001-01-01", None]
-    dates = pd.Series(np.array([day or "NaT" for day in days], dtype=f"datetime64[{unit}]"))
-    seconds = [253402214400, 1714953600, -62135596800, np.nan]
-    np.testing.assert_array_equal(as_date_parts(dates, "until")[:, 0], seconds)
-    np.testing.assert_array_equal(as_date_parts(dates, "until")[:, 1], [9999, 2024, 1, np.nan])
-    text = as_date_parts(pd.Series(days), "until")[:, 0]
-    assert text[1] == seconds[1]
-    assert np.isnan(text[0]) or text[0] == seconds[0]  # before pandas 3 text out of reach is missing
 
 
 def test_dates_become_their_parts():
@@ -110,11 +77,6 @@ def test_dates_become_their_parts():
     np.testing.assert_array_equal(encoder.transform(spelled), encoded)
     objects = pd.DataFrame({"day": [datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)]})
     assert TableEncoder().fit(objects).kinds_ == {"day": "date"}
-
-
-def test_time_spans_are_numbers():
-    frame = pd.DataFrame({"wait": pd.to_timedelta([1, 2, 3], unit="h")})
-    assert TableEncoder().fit_transform(frame)[:, 0].tolist() == pytest.approx([-1.339, 0, 1.339], abs=0.01)
 
 
 def test_unknown_and_rare_categories():
@@ -141,12 +103,6 @@ def test_many_categories_are_hashed_by_their_letters():
     assert not encoded[3].any()
 
 
-def test_numbers_as_categories_are_the_same_in_any_spelling():
-    encoder = TableEncoder().fit(pd.DataFrame({"grade": pd.Categorical([1, 2, 1, 2, 3, 3])}))
-    for spelled in ([1, 2, 3], [1.0, 2.0, 3.0], ["1", "2", "3"]):
-        assert encoder.transform(pd.DataFrame({"grade": spelled})).tolist() == np.eye(3).tolist()
-
-
 def test_bools_with_gaps_and_in_words():
     frame = pd.DataFrame({"flag": pd.Series([True, None, False, True], dtype=object)})
     encoder = TableEncoder().fit(frame)
@@ -170,12 +126,6 @@ def test_text_that_is_mostly_numbers():
     assert encoder.get_feature_names_out().tolist() == ["a", "a is missing"]
 
 
-@pytest.mark.parametrize("kind", [float, np.float16, np.float32, np.float64])
-def test_a_missing_word_is_missing_whatever_its_precision(kind):
-    table = pd.DataFrame({"a": pd.Series(["red", "blue", kind("nan")] * 3, dtype=object)})
-    assert TableEncoder().fit(table).get_feature_names_out().tolist() == ["a=blue", "a=red", "a is missing"]
-
-
 def test_constant_columns_are_dropped_and_not_asked_for_again():
     frame = pd.DataFrame({"a": [1.0, 2.0], "same": [3, 3], "one": ["x", "x"], "none": [np.nan, np.nan]})
     encoder = TableEncoder().fit(frame)
@@ -189,12 +139,9 @@ def test_constant_columns_are_dropped_and_not_asked_for_again():
     ("name", "values"),
     [
         ("customer_id", np.random.default_rng(0).permutation(10_000)[:50]),
-        ("row", np.arange(100, 150)),
         ("code", [f"K{n:03}" for n in range(50)]),
-        ("orderId", np.linspace(0, 1, 50)),
         ("name", [f"Anna{n} van der {n}" for n in range(50)]),
         ("file path", [f"photos of {n}/a b.png" for n in range(50)]),
-        ("what", [f"{n * 7919:064x}x" for n in range(50)]),
     ],
 )
 def test_id_like_columns_are_warned_about(name, values):
@@ -209,22 +156,13 @@ def test_id_like_columns_are_warned_about(name, values):
     assert list(dropped.kinds_) == ["a"]
 
 
-@pytest.mark.parametrize("name", ["Nr", "id"])
-def test_copied_rows_do_not_make_a_measurement_of_an_id(name):
-    frame = pd.DataFrame({name: range(50), "x": np.random.default_rng(0).normal(size=50)})
+def test_copied_rows_do_not_make_a_measurement_of_an_id():
+    frame = pd.DataFrame({"Nr": range(50), "x": np.random.default_rng(0).normal(size=50)})
     copied = pd.concat([frame, frame.iloc[:5]], ignore_index=True)
-    with pytest.warns(IdLikeColumnWarning, match=f"column '{name}' seems to name the rows"):
+    with pytest.warns(IdLikeColumnWarning, match="column 'Nr' seems to name the rows"):
         assert list(TableEncoder().fit(copied).kinds_) == ["x"]
     measured_twice = copied.assign(x=np.random.default_rng(1).normal(size=55))
-    assert list(TableEncoder().fit(measured_twice).kinds_) == [name, "x"]
-
-
-def test_a_part_of_a_counted_table_is_counted_too():
-    frame = pd.DataFrame({"Nr": range(900), "x": np.random.default_rng(0).normal(size=900)})
-    with pytest.warns(IdLikeColumnWarning, match="column 'Nr' seems to name the rows"):
-        assert list(TableEncoder().fit(frame.sample(frac=0.3, random_state=0)).kinds_) == ["x"]
-    people = pd.DataFrame({"people": np.random.default_rng(0).permutation(10**6)[:900], "x": frame["x"]})
-    assert list(TableEncoder().fit(people).kinds_) == ["people", "x"]
+    assert list(TableEncoder().fit(measured_twice).kinds_) == ["Nr", "x"]
 
 
 def test_unique_measurements_and_sentences_are_no_ids():
@@ -276,20 +214,6 @@ def test_columns_that_cannot_be_encoded():
         TableEncoder().fit(np.zeros(3))
 
 
-def test_arrays_are_tables_too():
-    x = np.random.default_rng(0).normal(size=(30, 4))
-    encoder = TableEncoder().fit(x)
-    assert encoder.get_feature_names_out().tolist() == ["0", "1", "2", "3"]
-    np.testing.assert_array_equal(encoder.transform(x), encoder.transform(pd.DataFrame(x)))
-    with pytest.raises(DataError, match="lacks 1 of the 4"):
-        encoder.transform(x[:, :3])
-
-
-def test_ten_thousand_columns():
-    x = np.random.default_rng(0).normal(size=(20, 10_000))
-    assert TableEncoder().fit_transform(pd.DataFrame(x)).shape == (20, 10_000)
-
-
 def test_input_is_left_alone():
     before = FRAME.copy(deep=True)
     TableEncoder().fit_transform(FRAME)
@@ -308,30 +232,10 @@ def test_scikit_learn_manners():
             TableEncoder(**options).fit(FRAME)
 
 
-@pytest.mark.filterwarnings("ignore:.*infinite value:graylearn.data.encoding.column_kinds.DataWarning")
-@pytest.mark.parametrize("block", [1 << 22, 10])
-def test_numbers_without_a_frame_are_encoded_the_same(monkeypatch, block):
-    """Missing and infinite values, a constant column, and bools that only a frame can hold."""
-    values = np.random.default_rng(0).normal(size=(40, 4))
-    values[3, 0], values[4, 1], values[:, 2] = np.nan, np.inf, 7.0
-    names = ["a", "b", "c", "d"]
-    frame = pd.DataFrame(values, columns=names)
-    encoder = TableEncoder().fit(frame)
-    monkeypatch.setattr("graylearn.data.encoding.encode._BLOCK", block)
-    found = encoder.transform_numbers(values, names)
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, encoder.transform(frame))
-    np.testing.assert_array_equal(encoder.transform_numbers(values[:0], names), np.empty((0, 4)))
-    mixed = TableEncoder().fit(frame.assign(d=frame["d"] > 0))
-    found = mixed.transform_numbers(np.column_stack([values[:, :3], values[:, 3] > 0]), names)
-    np.testing.assert_array_equal(found, mixed.transform(frame.assign(d=frame["d"] > 0)))
-
-
 @pytest.mark.filterwarnings("ignore:column 'a' seems to name the rows")
-@pytest.mark.parametrize("words", ["x{}", "a word {}", "group"])
-def test_text_of_bytes_that_were_no_text_is_learned(words):
+def test_text_of_bytes_that_were_no_text_is_learned():
     """As pandas.read_csv(..., encoding_errors="surrogateescape") gives it."""
-    text = pd.Series([words.format(number) for number in range(60)], dtype=object)
+    text = pd.Series([f"a word {number}" for number in range(60)], dtype=object)
     text[3] = "caf\udce9"
     frame = pd.DataFrame({"a": text, "b": np.arange(60) / 7})
     encoder = TableEncoder(id_like="keep").fit(frame)

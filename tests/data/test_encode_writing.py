@@ -7,10 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from graylearn.data.atomic import checksum
 from graylearn.data.encoding.encode import TableEncoder
-from graylearn.errors import CheckpointError, DataError, DataWarning, IdLikeColumnWarning
-from graylearn.runs.progress import RunProgress
+from graylearn.errors import DataError, DataWarning, IdLikeColumnWarning
 
 
 def fitted(values, **others) -> TableEncoder:
@@ -31,23 +29,15 @@ def features(values, like) -> tuple[np.ndarray, np.ndarray]:
     [
         (["1,234.56", "999.5", "12"], [1234.56, 999.5, 12], "number 1,234.5"),
         (["1.234,56", "999,5", "-12"], [1234.56, 999.5, -12], "number 1.234,5"),
-        (["1,234,567", "2,345,678", "12"], [1234567, 2345678, 12], "number 1,234.5"),
         (["1.234.567", "2.345", "12"], [1234567, 2345, 12], "number 1.234,5"),
-        (["1 234 €", "999 €", "12 000 €"], [1234, 999, 12000], "number 1,234.5 €"),
         (["1\u202f234,5\u00a0€", "9,25\u00a0€", "3 €"], [1234.5, 9.25, 3], "number 1.234,5 €"),
         (["1 234", "999", "12 345 678"], [1234, 999, 12345678], "number 1,234.5"),
-        (["1'234.50", "20.00", "0.05"], [1234.5, 20, 0.05], "number 1,234.5"),
         (["1’234", "20", "2’000"], [1234, 20, 2000], "number 1,234.5"),  # noqa: RUF001
         (["CHF 1'234.50", "CHF 20", "CHF 7"], [1234.5, 20, 7], "number 1,234.5 CHF"),
-        (["$1,200", "$950", "$12,300"], [1200, 950, 12300], "number 1,234.5 $"),
-        (["1.234 €", "950 €", "12.300 €"], [1234, 950, 12300], "number 1.234,5 €"),
         (["R$ 1.234,56", "R$ 10,00", "R$ 5,5"], [1234.56, 10, 5.5], "number 1.234,5 R$"),
         (["($1,200.50)", "$3.00", "-$4.00"], [-1200.5, 3, -4], "number 1,234.5 $"),
-        (["$.50", "$3.00", "$7"], [0.5, 3, 7], "number 1,234.5 $"),
         (["Rs.1,250", "Rs. 3.00", "Rs.7"], [1250, 3, 7], "number 1,234.5 RS."),
-        (["12.5%", "3%", "\u22127.25%"], [12.5, 3, -7.25], "number 1,234.5 %"),
         (["12,5 %", "3,0 %", "+7 %"], [12.5, 3, 7], "number 1.234,5 %"),
-        (["12.345%", "6.125%", "7.000%"], [12.345, 6.125, 7], "number 1,234.5 %"),
     ],
 )
 def test_numbers_as_people_write_them(texts, numbers, kind):
@@ -60,36 +50,21 @@ def test_numbers_as_people_write_them(texts, numbers, kind):
     "texts",
     [
         ["1,234", "5,678", "9,012"],  # thousands or thousandths
-        ["1,234", "950", "12"],
         ["1,3", "2,5", "4"],  # answers to tick, or decimals
-        ["1,2,3", "1,2", "4"],
         ["1.2.3", "1.10.0", "2.0.0"],
         ["192.168.100.200", "192.168.101.201", "10.110.120.130"],
-        ["612 345 678", "699 123 456", "601 234 567"],
         ["+49 170 555 123", "+1 555 123", "+41 791 234 567"],
-        ["01,234.5", "1,234.5", "2,345.6"],
         ["$5.00", "€6.00", "$7.00"],
         ["5%", "0.05", "7%"],
-        ["1,234%", "50%", "70%"],
-        ["12:30", "1:45", "2:10"],
-        ["555-1234", "555-1235", "1,234.5"],
         ["1,234.5", "1.234,5", "12"],
         ["1/2/2020", "3/4/2020", "5/6/2020"],
         ["31/12/2020", "12/31/2020", "1/2/2020"],
-        ["red", "blue", "1,234.5"],
     ],
 )
 def test_text_in_doubt_stays_text(texts):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert TableEncoder().fit(pd.DataFrame({"a": texts})).kinds_ == {"a": "category"}
-
-
-def test_plain_numbers_are_what_they_were():
-    for texts in (["1.234", "5.678"], ["1.5", "2"], ["+1", "-2"], ["007", "008"]):
-        assert TableEncoder().fit(pd.DataFrame({"a": texts})).kinds_ == {"a": "number"}
-    chosen = pd.DataFrame({"a": pd.Categorical(["1,234.5", "2,345.6"])})
-    assert TableEncoder().fit(chosen).kinds_ == {"a": "category"}, "a category by its type"
 
 
 def test_many_commas_before_three_digits_part_thousands():
@@ -103,30 +78,6 @@ def test_many_commas_before_three_digits_part_thousands():
     encoder = fitted([1.5, 2.0, 9.0])  # new rows of what was read before: 1,234 may be one and a bit there
     with pytest.raises(DataError, match="held numbers"):
         encoder.transform(pd.DataFrame({"a": texts[2:]}))
-
-
-def test_it_is_told_how_a_column_was_read():
-    with pytest.warns(DataWarning, match=r"column 'a' is text, read as numbers written as in '1,234\.5'"):
-        TableEncoder().fit(pd.DataFrame({"a": ["1,234.5", "12"]}))
-    with pytest.warns(
-        DataWarning, match="'a' is text, read as dates with the month first, as in '01/02/2020'"
-    ):
-        TableEncoder().fit(pd.DataFrame({"a": ["01/02/2020", "12/31/2020"]}))
-
-
-def test_columns_that_are_written_alike_are_told_of_once():
-    numbers = ["1.234,5", "12"] * 20
-    many = {f"n{index}": numbers for index in range(40)} | {"price": [f"{text} €" for text in numbers]}
-    many |= {f"d{index}": ["31.12.2020", "01.02.2021"] * 20 for index in range(2)}
-    many |= {f"f{index}": [str(n) for n in range(39)] + ["-"] for index in range(2)}
-    with pytest.warns(DataWarning) as told:
-        TableEncoder().fit(pd.DataFrame(many))
-    assert sorted(str(each.message) for each in told) == [
-        "column 'price' is text, read as numbers written as in '1.234,5 €'",
-        "columns 'd0', 'd1' are text, read as dates with the day first, as in '31.12.2020'",
-        "columns 'f0', 'f1' are text but mostly numbers; 2 other values, such as '-', are taken as missing",
-        "columns 'n0', 'n1', 'n2', 'n3', 'n4' and 35 more are text, read as numbers written as in '1.234,5'",
-    ]
 
 
 def test_few_large_numbers_are_not_lost_among_plain_ones():
@@ -147,31 +98,6 @@ def test_words_among_written_numbers_are_missing():
     assert fitted([*texts[:-1], "1.234.5"]).kinds_ == {"a": "category"}, "a number in another writing"
 
 
-def test_words_among_written_numbers_are_told_once_of_all_blocks():
-    numbers = [f"{n},234.5" for n in range(1, 20)]
-    encoder, progress = fitted(numbers), RunProgress(quiet=True)
-    with progress.of_warnings():
-        for words in (["free"], ["free", "on request"]):
-            encoder.transform(pd.DataFrame({"a": numbers[:3] + words}))
-    assert progress.notes == ["column 'a' holds 1 value that is no number, such as 'free': taken as missing"]
-
-
-def test_a_few_words_for_missing_make_no_text_of_measurements():
-    words = ["unknown", "n/a", "-"]
-    texts = [words[n % 3] if n % 4 == 0 else f"{n / 7:.2f}" for n in range(100)]
-    with pytest.warns(DataWarning, match="'a' is text but mostly numbers; 25 other values, such as 'unk"):
-        encoder = TableEncoder().fit(pd.DataFrame({"a": texts}))
-    assert encoder.kinds_ == {"a": "number"}
-    assert encoder.get_feature_names_out().tolist() == ["a", "a is missing"]
-    assert fitted([*texts, "12b"]).kinds_ == {"a": "category"}, "codes"
-    assert fitted(["a", "b", "c", *map(str, range(9))]).kinds_ == {"a": "category"}, "names of groups"
-
-
-def test_what_cannot_be_read_is_shown_by_what_looks_like_a_number():
-    with pytest.warns(DataWarning, match="looks like numbers or dates, such as .2,500., but it is unclear"):
-        TableEncoder().fit(pd.DataFrame({"a": ["ask", *(f"{n},500" for n in range(2, 32))] * 2}))
-
-
 def test_new_data_are_read_as_the_training_data_were():
     encoder = fitted(["1.234,56 €", "950,00 €", "12.000,5 €"])
     saved = TableEncoder.from_json(json.loads(json.dumps(encoder.to_json())))
@@ -185,14 +111,6 @@ def test_new_data_are_read_as_the_training_data_were():
         saved.transform(pd.DataFrame({"a": ["free"]}))
 
 
-def test_kinds_of_columns_that_there_are_not_are_refused():
-    saved = TableEncoder().fit(pd.DataFrame({"a": [1.0, 2.0]})).to_json()
-    for kind in ("number 1,234,5", "number d.m.y", "date 1,234.5", "category d.m.y", "number 1,234.5 apples"):
-        content = saved["encoder"] | {"kinds": {"a": kind}}
-        with pytest.raises(CheckpointError, match="unknown kind of column"):
-            TableEncoder.from_json(saved | {"encoder": content, "sha256": checksum(content)})
-
-
 DAYS = pd.Series(pd.date_range("2020-01-01", periods=60, freq="41h"))
 
 
@@ -200,16 +118,11 @@ DAYS = pd.Series(pd.date_range("2020-01-01", periods=60, freq="41h"))
     ("form", "kind"),
     [
         ("%Y-%m-%d", "date"),
-        ("%Y-%m-%dT%H:%M:%S", "date"),
         ("%Y-%m-%d %H:%M", "date"),
         ("%d.%m.%Y", "date d.m.y"),
-        ("%d.%m.%Y %H:%M", "date d.m.y"),
         ("%d/%m/%Y", "date d/m/y"),
-        ("%m/%d/%Y", "date m/d/y"),
         ("%m/%d/%Y %I:%M:%S %p", "date m/d/y"),
-        ("%d.%m.%Y %I:%M%p", "date d.m.y"),
         ("%Y/%m/%d", "date y/m/d"),
-        ("%Y.%m.%d %H:%M", "date y.m.d"),
     ],
 )
 def test_dates_in_text(form, kind):
@@ -229,24 +142,11 @@ def test_dates_in_text(form, kind):
         np.testing.assert_array_equal(saved.transform(pd.DataFrame({"a": other})), found)
 
 
-def test_words_among_dates_are_missing():
-    text = DAYS.dt.strftime("%Y-%m-%d").to_list()
-    with pytest.warns(DataWarning, match="'a' is text but mostly dates; 1 other value, such as 'soon', is"):
-        assert TableEncoder().fit(pd.DataFrame({"a": [*text, "soon"]})).kinds_ == {"a": "date"}
-    encoder = fitted(DAYS.dt.strftime("%d.%m.%Y"))
-    with pytest.warns(DataWarning, match="'a' holds 1 value that is no date, such as '31.13.2020'"):
-        encoder.transform(pd.DataFrame({"a": ["31.12.2020", "31.13.2020"]}))
-    with pytest.raises(DataError, match=r"'a' held dates when .* such as '12/31/2020'"):
-        encoder.transform(pd.DataFrame({"a": ["12/31/2020"]}))
-
-
 @pytest.mark.parametrize(
     "text",
     [
         [f"{n},5" for n in range(1, 60)],
         [f"{n % 12 + 1}/{n % 11 + 1}/{1950 + n}" for n in range(60)],
-        [f"{n % 28 + 1:02}-Jan-{1950 + n}" for n in range(60)],
-        [f"{n % 12 + 1:02}-{n % 11 + 1:02}-{1950 + n}" for n in range(60)],
     ],
 )
 def test_numbers_and_dates_that_cannot_be_read_are_told_and_no_ids(text):
@@ -257,14 +157,6 @@ def test_numbers_and_dates_that_cannot_be_read_are_told_and_no_ids(text):
     assert not any(issubclass(each.category, IdLikeColumnWarning) for each in told)
     for wanted in (pd.Series(text, dtype="category"), text[:10] * 5):  # words by wish, names of groups
         TableEncoder().fit(pd.DataFrame({"a": wanted}))  # any warning is an error here
-
-
-def test_decimal_commas_are_numbers_where_they_cannot_be_two():
-    texts = [f"{n},{n % 90 + 10}" for n in range(30, 60)]
-    assert fitted([*texts, "-", "-"]).kinds_ == {"a": "number 1.234,5"}
-    numbers = [float(text.replace(",", ".")) for text in texts]
-    np.testing.assert_array_equal(*features(texts, numbers))
-    assert fitted(["0,125", "1,250", "12,375"]).kinds_ == {"a": "number 1.234,5"}
 
 
 @pytest.mark.parametrize(

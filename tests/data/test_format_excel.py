@@ -41,15 +41,6 @@ def test_a_sheet_is_chosen_and_rows_go_by_their_number(book):
     assert samples.x["size"].tolist() == [1.5, 2.5, 3, 4, 5, 6]
 
 
-def test_blanks_around_a_name_are_no_part_of_it(tmp_path):
-    path = tmp_path / "pets.xlsx"
-    book = openpyxl.Workbook()
-    for row in [(" size", "label ", " "), *ROWS[1:]]:
-        book.active.append(row)
-    book.save(path)
-    assert list(read(path, label="label").x.columns) == ["size"]
-
-
 def test_a_cell_far_away_is_neither_waited_for_nor_read(tmp_path):
     path = example(tmp_path)
     book = openpyxl.load_workbook(path)

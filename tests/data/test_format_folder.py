@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from graylearn.data.read import read
-from graylearn.errors import DataError, DataWarning, SettingsError
+from graylearn.errors import DataError, DataWarning
 
 
 def example(folder):
@@ -26,11 +26,6 @@ def test_a_single_image_has_no_label(tmp_path):
     assert samples.kind == "image"
     with pytest.raises(DataError, match="is one image; expected a folder"):
         read(path, cache=tmp_path / "cache")
-
-
-def test_folders_are_the_labels(tmp_path):
-    with pytest.raises(SettingsError, match="whose folders are the classes: leave out label"):
-        read(example(tmp_path), label="animal")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes have names here")

@@ -1,7 +1,5 @@
 """Hugging Face datasets on disk: an example, splits, and out of the library again."""
 
-import struct
-
 import datasets
 import numpy as np
 import pytest
@@ -78,22 +76,3 @@ def test_rows_without_a_label_are_left_out_and_shift_nobody(tmp_path):
     clean = datasets.load_from_disk(str(tmp_path / "clean"))
     assert clean["size"][:] == [1.5, 4, 5]
     assert clean["label"][:] == ["cat", "cat", "cat"]
-
-
-def test_new_texts_are_known_by_the_column_that_was_found(tmp_path):
-    words = {"text": ["a b", "c d", "e f"], "label": ["x", "y", "x"]}
-    datasets.Dataset.from_dict(words).save_to_disk(str(tmp_path / "texts"))
-    samples, origin = read_file(tmp_path / "texts", ReadOptions())
-    again, _ = read_file(tmp_path / "texts", ReadOptions(labelled=False, columns=origin.columns))
-    assert samples.kind == again.kind == "text"
-
-
-def test_damaged_offsets_are_not_followed(tmp_path):
-    words = datasets.Dataset.from_dict({"size": range(6), "label": ["cat", "dog"] * 3})
-    words.save_to_disk(str(tmp_path / "words"))
-    (part,) = (tmp_path / "words").glob("*.arrow")
-    raw, offsets = part.read_bytes(), struct.pack("<7i", *range(0, 19, 3))
-    assert offsets in raw
-    part.write_bytes(raw.replace(offsets, struct.pack("<7i", *range(0, 16, 3), 2**30)))
-    with pytest.raises(DataError, match="words is damaged or not a dataset"):
-        gl.read(tmp_path / "words")

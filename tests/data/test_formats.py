@@ -21,7 +21,6 @@ from PIL import Image
 
 import graylearn as gl
 from graylearn.data.formats import FORMATS, Change, format_of
-from graylearn.data.formats._base import moved_path
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples, take_rows
@@ -213,23 +212,6 @@ def test_a_database_is_read_where_nobody_may_write(tmp_path):
         tmp_path.chmod(0o700)
 
 
-def test_what_is_no_path_is_not_moved(tmp_path):
-    """Rows without a label are passed over, and may lack an image too."""
-    here, there = tmp_path / "a" / "t.csv", tmp_path / "b" / "t.csv"
-    assert moved_path("c/1.png", here, there) == "../a/c/1.png"
-    for nothing in (None, np.nan, ""):
-        assert moved_path(nothing, here, there) is nothing
-
-
-def test_images_on_another_drive_go_by_their_whole_path(tmp_path, monkeypatch):
-    def relpath(path, start):
-        raise ValueError("path is on mount 'D:', start on mount 'C:'")  # as Windows has it
-
-    monkeypatch.setattr("os.path.relpath", relpath)
-    moved = moved_path("c/1.png", tmp_path / "a" / "list.csv", tmp_path / "b" / "list.csv")
-    assert moved == (tmp_path.resolve() / "a" / "c" / "1.png").as_posix()
-
-
 @pytest.mark.parametrize("ending", ["gz", "zst", "bz2", "xz", "zip"])
 def test_compressed_files_read_the_same(example, ending):
     form, path = example
@@ -254,63 +236,3 @@ def test_an_empty_file_is_an_error_of_one_sentence(example):
     path.write_bytes(b"")
     with pytest.raises(DataError, match=r"is empty|damaged"):
         read(path)
-
-
-def test_no_ending_belongs_to_two_formats():
-    endings = [ending for form in FORMATS.values() for ending in form.suffixes]
-    assert len(endings) == len(set(endings))
-
-
-def write_photos(folder):
-    for name in ("a", "b", "c", "d"):
-        Image.new("RGB", (4, 4), (ord(name), 0, 0)).save(folder / f"{name}.png")
-
-
-TABLES = {
-    "categories that are texts": {"text": pd.Categorical(["one two"] * 4), "topic": ["x", "y"] * 2},
-    "an index that pandas wrote": {"Unnamed: 0": [3, 2, 1, 0], "size": [1.5, 2, 3, 4], "y": [0, 1, 0, 1]},
-    "a manifest": {"file": ["a.png", "b.png", "c.png", "d.png"], "animal": ["x", "y"] * 2},
-    "a manifest with ids": {
-        "id": [7, 8, 9, 10],
-        "path": [f"{name}.png" for name in "abcd"],
-        "class": list("xyxy"),
-    },
-    "names that are numbers": {0: [1.5, 2.5, 3.5, 4.5], "label": ["x", "y"] * 2},
-}
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_library_and_command_line_agree_on_columns(tmp_path, table):
-    write_photos(tmp_path)
-    path = tmp_path / "table.parquet"
-    frame = pd.DataFrame(TABLES[table])
-    pa.parquet.write_table(pa.Table.from_pandas(frame.rename(columns=str)), path)
-    settings = RunSettings(data=str(path), features="pixels" if "manifest" in table else "auto")
-    if "texts" in table:
-        samples, origin = read_file(path, ReadOptions())
-        assert (samples.kind, origin.columns.text, origin.columns.label) == ("text", "text", "topic")
-        assert_same(read(path), samples)
-        return
-    prepared = prepare(settings, tmp_path, RunProgress(quiet=True))
-    assert_same(read(path), prepared.everything)
-    if table == "a manifest with ids":
-        assert prepared.everything.ids.tolist() == [7, 8, 9, 10]
-
-
-def test_damaged_files_give_samples_or_one_sentence(example):
-    path = example[1]
-    if path.is_dir():
-        path = next(each for each in sorted(path.rglob("*")) if each.is_file())
-    whole, random = path.read_bytes(), np.random.default_rng(0)
-    told = []
-    for _ in range(60):
-        damaged = bytearray(whole)
-        for at in random.integers(0, len(whole), 3):
-            damaged[at] ^= 1 << random.integers(0, 8)
-        path.write_bytes(bytes(damaged))
-        try:
-            read(example[1])
-        except DataError as error:
-            told.append(str(error))
-    assert told
-    assert not any("\n" in sentence for sentence in told)

@@ -2,23 +2,18 @@
 
 import io
 import os
-import random
-import shutil
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from graylearn.data.images import cache as image_cache
 from graylearn.data.images import decode
 from graylearn.data.images.cache import cache_images
-from graylearn.data.images.decode import UnreadableImageError, decode_image
-from graylearn.errors import DataError, SettingsError
-from graylearn.paths import default_cache_folder
+from graylearn.data.images.decode import decode_image
+from graylearn.errors import DataError
 
 
 def encoded(image: Image.Image, kind: str = "PNG", **options) -> bytes:
@@ -62,13 +57,6 @@ def files_of(folder):
 )
 def test_modes_of_png(image, expected):
     np.testing.assert_allclose(decoded(encoded(image)), np.broadcast_to(expected, (8, 8, 3)), atol=1)
-
-
-def test_palette_with_transparency_is_laid_on_white():
-    image = Image.new("P", (9, 9), 0)
-    image.putpalette([10, 20, 30, 40, 50, 60])
-    data = encoded(image, "PNG", transparency=0)
-    assert (decoded(data) == 255).all()
 
 
 def test_cmyk_jpeg():
@@ -122,15 +110,6 @@ def test_middle_square_keeps_proportions():
     assert (decoded(encoded(Image.fromarray(wide.transpose(1, 0, 2).copy())), 10) == 255).all()
 
 
-def test_large_jpeg_matches_a_full_decode():
-    rng = np.random.default_rng(0)
-    smooth = Image.fromarray(rng.integers(0, 256, (12, 12, 3), dtype=np.uint8)).resize((600, 600), 3)
-    data = encoded(smooth, "JPEG", quality=95)
-    plain = Image.open(io.BytesIO(data)).convert("RGB").resize((64, 64), Image.Resampling.BICUBIC)
-    difference = np.abs(decoded(data, 64).astype(int) - np.asarray(plain).astype(int))
-    assert difference.mean() < 1.5
-
-
 def test_animation_gives_its_first_frame():
     frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
     data = encoded(frames[0], "GIF", save_all=True, append_images=frames[1:])
@@ -138,31 +117,6 @@ def test_animation_gives_its_first_frame():
 
 
 NOISE = Image.fromarray(np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8))
-BROKEN = {
-    "cut.jpg": encoded(NOISE, "JPEG")[:2000],
-    "cut.png": encoded(NOISE)[:3000],
-    "empty.png": b"",
-    "page.jpg": b"<html>404</html>",
-    "zeros.gif": b"GIF89a" + bytes(20),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_broken_bytes_are_told(name):
-    with pytest.raises(UnreadableImageError):
-        decode_image(BROKEN[name], 8)
-
-
-def test_decompression_bomb_is_refused(monkeypatch):
-    data = encoded(Image.new("1", (2000, 2000)))
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 3_000_000)  # a warning to Pillow, refused here
-    with pytest.raises(
-        UnreadableImageError, match="more than 3000000 pixels, refused as a decompression bomb"
-    ):
-        decode_image(data, 8)
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1_000_000)  # an error to Pillow
-    with pytest.raises(UnreadableImageError, match="decompression bomb"):
-        decode_image(data, 8)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -193,39 +147,12 @@ def test_unreadable_files_are_listed_and_stop_or_are_skipped(folder, tmp_path, w
     assert [path for path, _ in cached.failed] == [files[3], files[7]]
 
 
-def test_nothing_readable(tmp_path):
-    (tmp_path / "a.png").write_bytes(b"no")
-    with pytest.raises(DataError, match="none of the 1 images can be read"):
-        cache_images([tmp_path / "a.png"], size=8, folder=tmp_path / "cache", unreadable="skip")
-    with pytest.raises(DataError, match="there are no image files"):
-        cache_images([], size=8, folder=tmp_path / "cache")
-
-
-def forbid_decoding(monkeypatch):
-    def refuse(files, size, threads, title):
-        assert size is None, "decoded again"
-        return decode.decode_all(files, size, threads, title)
-
-    monkeypatch.setattr(image_cache, "decode_all", refuse)
-
-
 def test_second_run_reads_no_file(folder, tmp_path, monkeypatch):
     files = files_of(folder)
     first = cache_images(files, size=8, folder=tmp_path / "cache")
-    monkeypatch.setattr(image_cache, "decode_all", None)
+    monkeypatch.setattr("graylearn.data.images.cache.decode_all", None)
     second = cache_images(files, size=8, folder=tmp_path / "cache")
     np.testing.assert_array_equal(first.images, second.images)
-
-
-def test_moved_and_touched_files_find_their_pixels(folder, tmp_path, monkeypatch):
-    cache = tmp_path / "cache"
-    first = cache_images(files_of(folder), size=8, folder=cache)
-    moved = shutil.move(folder, tmp_path / "elsewhere")
-    forbid_decoding(monkeypatch)
-    files = files_of(moved)
-    np.testing.assert_array_equal(cache_images(files, size=8, folder=cache).images, first.images)
-    os.utime(files[0])
-    np.testing.assert_array_equal(cache_images(files, size=8, folder=cache).images, first.images)
 
 
 def test_changed_content_is_decoded_anew(folder, tmp_path):
@@ -237,21 +164,6 @@ def test_changed_content_is_decoded_anew(folder, tmp_path):
     files[5].write_bytes(replacement)
     os.utime(files[5], ns=(before.st_atime_ns, before.st_mtime_ns))
     assert cache_images(files, size=8, folder=cache).images[5, 0, 0, 0] == 90
-
-
-def test_a_file_that_comes_back_is_read(folder, tmp_path):
-    files, cache = files_of(folder), tmp_path / "cache"
-    files[2].rename(tmp_path / "away.png")
-    assert len(cache_images(files, size=8, folder=cache, unreadable="skip").images) == 9
-    (tmp_path / "away.png").rename(files[2])
-    assert len(cache_images(files, size=8, folder=cache, unreadable="skip").images) == 10
-
-
-def test_size_and_order_have_entries_of_their_own(folder, tmp_path):
-    files, cache = files_of(folder), tmp_path / "cache"
-    assert cache_images(files, size=8, folder=cache).images.shape[1] == 8
-    assert cache_images(files, size=4, folder=cache).images.shape[1] == 4
-    assert cache_images(files[::-1], size=8, folder=cache).images[0, 0, 0, 0] == 180
 
 
 @pytest.mark.parametrize("damage", ["cut", "no-meta", "bad-meta"])
@@ -270,7 +182,7 @@ def test_damaged_entry_is_made_anew(folder, tmp_path, damage):
 
 
 @pytest.mark.parametrize(
-    "where", [("open", "meta.json"), ("os.rename", ".partial-")], ids=["before", "after"]
+    "where", [("open", "pixels.bin"), ("os.rename", ".graylearn-")], ids=["before", "after"]
 )
 def test_a_killed_run_leaves_no_cache_and_its_rest_is_cleared(tmp_path, where):
     images, cache = tmp_path / "images", tmp_path / "cache"
@@ -288,11 +200,11 @@ def test_a_killed_run_leaves_no_cache_and_its_rest_is_cleared(tmp_path, where):
     )
     done = subprocess.run([sys.executable, "-c", script, images, cache, *where])
     assert done.returncode == -signal.SIGKILL
-    assert list(cache.glob(".partial-*")), "killed in the middle"
+    assert list(cache.glob(".graylearn-*")), "killed in the middle"
     assert not list(cache.glob("images-*"))
     files = sorted(images.iterdir(), key=lambda path: int(path.stem))[:3]
     assert cache_images(files, size=8, folder=cache).images.shape == (3, 8, 8, 3)
-    assert not list(cache.glob(".partial-*"))
+    assert not list(cache.glob(".graylearn-*"))
 
 
 def test_names_that_are_not_plain_text(tmp_path):
@@ -302,30 +214,3 @@ def test_names_that_are_not_plain_text(tmp_path):
     paths = [tmp_path / name for name in names]
     cached = cache_images(paths, size=4, folder=tmp_path / "cache", workers=1)
     assert (cached.images == 7).all()
-
-
-def test_settings_are_checked(folder, tmp_path):
-    files = files_of(folder)
-    for options in ({"unreadable": "ignore"}, {"size": 0}, {"workers": -1}):
-        with pytest.raises(SettingsError, match=next(iter(options))):
-            cache_images(files, **({"size": 8, "folder": tmp_path} | options))
-
-
-def test_default_folder_follows_the_environment(monkeypatch, tmp_path):
-    monkeypatch.setenv("GRAYLEARN_CACHE", str(tmp_path / "here"))
-    assert default_cache_folder() == tmp_path / "here"
-    monkeypatch.delenv("GRAYLEARN_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_cache_folder() == tmp_path / "graylearn"
-
-
-def test_flipped_bits_never_crash():
-    rng = random.Random(0)
-    for kind in ("JPEG", "PNG", "GIF", "TIFF"):
-        whole = encoded(NOISE, kind)
-        for _ in range(30):
-            data = bytearray(whole)
-            for _ in range(rng.randint(1, 8)):
-                data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-            with suppress(UnreadableImageError):  # the only way out but pixels
-                assert len(decode_image(bytes(data), 8)) == 8 * 8 * 3

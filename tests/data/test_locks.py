@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from graylearn.data.atomic import alone, replacing, replacing_folder
+from graylearn.data.atomic import alone, replacing
 from graylearn.errors import DataError
 
 HOLD = """
@@ -50,12 +50,6 @@ def test_another_thread_holds_it(tmp_path):
     assert taken(lock) is False
 
 
-def test_an_error_inside_gives_it_back(tmp_path):
-    with pytest.raises(KeyError), alone(tmp_path / ".lock", DataError("first")):
-        raise KeyError
-    assert taken(tmp_path / ".lock") is False
-
-
 WRITE = """
 import sys
 from pathlib import Path
@@ -88,11 +82,3 @@ def test_what_a_killed_process_left_of_a_file_goes_with_the_next_and_that_of_a_l
         writer.kill()
         writer.communicate()
     assert left == [".graylearn-0123abcd-b.csv"]
-
-
-def test_an_error_names_the_file_that_was_to_be_written(tmp_path):
-    path = tmp_path / ("x" * 250)  # with what is put around it while it is written it is too long
-    with pytest.raises(OSError, match=r"x'$"), replacing(path):
-        pass
-    with pytest.raises(OSError, match=r"x'$"), replacing_folder(path):
-        pass

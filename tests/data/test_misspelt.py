@@ -40,6 +40,19 @@ def test_a_rare_label_is_not_where_its_samples_lie_apart():
     assert meant(label, np.concatenate([LOOKS, apart])) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("name", "place", "joined"), [("payed", 0, True), ("payed", 1, False), ("prayed", 0, False)]
+)
+def test_a_rare_label_two_errors_away_is_misspelt_where_its_samples_lie_among_those_of_the_class(
+    name, place, joined
+):
+    label = CLASS.copy()
+    label[np.flatnonzero(place == CLASS)[:5]] = 3
+    names, count = ("paid", "open", "void", name), np.bincount(label)
+    assert meant_by(names, count).tolist() == [0, 1, 2, 3]  # spelling alone does not decide
+    assert meant_by(names, count, (label, LOOKS)).tolist() == [0, 1, 2, 0 if joined else 3]
+
+
 def test_two_classes_are_left_at_least():
     assert meant_by(("Yes", "yes "), (50, 40)).tolist() == [0, 1]
     label, names = merged(np.array([0, 1, 2, 3]), NAMES, np.array([0, 1, 2, 0]))
@@ -51,12 +64,12 @@ def test_misspelt_rows_are_suspects_and_change_nothing_that_is_said_of_the_other
     names = np.array(NAMES)
     wrong = CLASS.copy()
     wrong[1400:] = (wrong[1400:] + 1) % 3
-    before = gl.audit(LOOKS, names[wrong], repeats=1, epochs=3)
+    before = gl.audit(LOOKS, names[wrong])
     label = wrong.copy()
     misspelt = np.flatnonzero(wrong == 0)[:rows]
     label[misspelt] = 3
     with pytest.warns(DataWarning, match=f"'GALAXI' .{rows}. for 'GALAXY' .* --keep-labels, has the audit"):
-        found = gl.audit(LOOKS, names[label], repeats=1, epochs=3)
+        found = gl.audit(LOOKS, names[label])
     others = np.setdiff1d(np.arange(1500), misspelt)
     columns = ["label", "score", "suspected", "kind", "suggested"]
     assert found.table[columns].iloc[others].equals(before.table[columns].iloc[others])
@@ -68,5 +81,8 @@ def test_misspelt_rows_are_suspects_and_change_nothing_that_is_said_of_the_other
     assert ok.sum() > 0.9 * rows
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        kept = gl.audit(LOOKS, names[label], repeats=1, epochs=3, keep_labels=True)
-    assert (kept.table["suggested"].iloc[misspelt] == "GALAXI").any()
+        kept = gl.audit(LOOKS, names[label], keep_labels=True)
+    own = kept.classes.index("GALAXI")
+    assert kept.probabilities[:, own].any()  # a class of its own
+    assert not found.probabilities[:, own].any()
+    assert not any("misspelt" in each for each in kept.because)

@@ -24,35 +24,11 @@ def test_empty_labels_are_named_by_line(csv, content, lines):
     assert "column 'label'" in str(caught.value)
 
 
-def test_empty_labels_are_named_by_id_where_rows_have_ids(csv):
-    with pytest.raises(DataError, match=r"1 of 2 labels is missing \(id r3\)"):
-        read(csv("id,a,label\nr7,1,x\nr3,2,\n"))
-
-
 def test_a_header_that_stands_again_among_the_rows_is_refused(csv):
     with pytest.raises(DataError, match=r"names of the columns stand again in lines 4, 6; remove"):
         read(csv("id,a,label\n1,1,x\n2,2,y\nid,a,label\n3,3,x\nid,a,label\n"))
     samples = read(csv("words,spam\noffer,spam\nwords,no\nhello,no\n"), label="spam")
     assert samples.classes == ("no", "spam")  # a class may be called as its column
-
-
-def test_one_class_only_is_read(csv):
-    samples = read(csv("a,label\n1,x\n2,x\n"))
-    assert samples.classes == ("x",)
-    assert samples.y.tolist() == [0, 0]
-
-
-def test_labels_of_each_type(csv):
-    assert read(csv("a,label\n1,10\n2,9\n")).classes == (9, 10)
-    assert read(csv("a,label\n1,true\n2,false\n")).classes == (False, True)
-    assert read(csv("a,label\n1,b10\n2,b9\n")).classes == ("b10", "b9")
-
-
-def test_id_column_names_the_rows_and_is_no_feature(csv):
-    samples = read(csv("ID,a,label\nr7,1,x\nr3,2,y\n"))
-    assert samples.ids.tolist() == ["r7", "r3"]
-    assert list(samples.x.columns) == ["a"]
-    assert read(csv("key,a,label\n7,1,x\n3,2,y\n"), id="key").ids.tolist() == [7, 3]
 
 
 @pytest.mark.parametrize(
@@ -95,11 +71,6 @@ def test_labels_that_spell_one_number_in_two_ways_are_text(csv, content):
     assert read(later, classes=samples.classes).y.tolist() == [1, 1, 2]
 
 
-def test_labels_that_spell_whole_numbers_in_two_ways_are_numbers(csv):
-    assert read(csv("a,label\n1,1\n2,1.0\n3,2.00\n4,2\n5,.5\n6,0.5\n7,+0.5\n")).classes == (0.5, 1.0, 2.0)
-    assert read(csv("a,label\n1,1.5\n2,1.50e0\n3,2.25\n")).classes == (1.5, 2.25)
-
-
 def test_nameless_first_column_is_the_index_that_pandas_wrote(csv, tmp_path):
     frame = pd.DataFrame({"a": [1, 2], "label": ["x", "y"]}, index=["s0", "s1"])
     frame.to_csv(tmp_path / "index.csv")
@@ -119,11 +90,6 @@ def test_duplicate_ids(csv):
     assert list(samples.x.columns) == ["id", "a"]
 
 
-def test_missing_id(csv):
-    with pytest.raises(DataError, match="line 3: the id in column 'id' is missing"):
-        read(csv("id,a,label\n7,1,x\n,2,y\n"))
-
-
 def test_duplicate_column_names(csv):
     with pytest.raises(DataError, match="two columns called 'a'"):
         read(csv("a,a,label\n1,2,x\n3,4,y\n"))
@@ -137,7 +103,6 @@ def test_duplicate_column_names(csv):
     ("content", "columns"),
     [
         ("0.5,1,x\n0.7,2,y\n", ["0", "1"]),  # a decimal number: no header
-        ("5,3,1\n6,2,0\n", ["0", "1"]),  # nothing but numbers: no header
         ("0,1,2\n5.5,3,1\n6.5,2,0\n", ["0", "1"]),  # numbers that count the columns: a header
         ("year,2019,2020\n5,3,1\n6,2,0\n", ["year", "2019"]),
     ],
@@ -147,12 +112,6 @@ def test_header_or_not(csv, content, columns):
     assert list(samples.x.columns) == columns
     assert len(samples) == 2
     assert samples.ids[0] == content.count("\n") - 1
-
-
-def test_header_can_be_said(csv):
-    samples = read(csv("0.5,0.7\n1,x\n"), label=-1, header=True)
-    assert list(samples.x.columns) == ["0.5"]
-    assert len(read(csv("a,x\nb,y\n"), label=1, header=False)) == 2
 
 
 def test_label_is_never_guessed_in_doubt(csv):
@@ -179,11 +138,6 @@ def test_cells_that_blanks_part_are_told(csv):
         read(csv("AAT_ECOLI   0.49  0.29  cp\nACEA_ECOLI  0.07  0.40  im\nACEK_ECOLI  0.56  0.40  cp\n"))
     with pytest.raises(DataError, match="no column is plainly the label"):
         read(csv("what they said\nall is well\nnothing is well here\n"))
-
-
-def test_nothing_but_labels(csv):
-    with pytest.raises(DataError, match="nothing is left to learn from"):
-        read(csv("label\nx\ny\n"))
 
 
 def test_unlabelled_data(csv):
@@ -219,10 +173,3 @@ def test_rows_without_a_label_can_be_skipped(csv):
     for way in ("skip", "stop"):  # to skip them all would not help
         with pytest.raises(DataError, match="every label is missing; fill them in, or pass label= to name"):
             read(csv("a,label\n1,\n2,\n"), missing_labels=way)
-
-
-@pytest.mark.parametrize("role", ["id", "text", "path"])
-def test_a_column_is_not_the_label_and_something_else(role):
-    frame = pd.DataFrame({"size": [1, 2, 3], "kind": ["a", "b", "c"]})
-    with pytest.raises(DataError, match=f"column 'kind' is to be both the label and the {role}; name two"):
-        read(frame, label="kind", **{role: 1})

@@ -28,54 +28,24 @@ def text(*items):
     return np.array(items, dtype=object)
 
 
-def test_fields_get_their_promised_types():
-    samples = make(
-        y=np.array([0, 1, 1, 0], dtype=np.uint8), classes=["a", np.str_("b")], ids=["p", "q", "r", "s"]
-    )
-    assert samples.y.dtype == np.int64
-    assert samples.classes == ("a", "b")
-    assert type(samples.classes[1]) is str
-    assert isinstance(samples.ids, np.ndarray)
-    assert len(samples) == 4
-    assert samples.num_classes == 2
-    assert samples.class_counts.tolist() == [2, 2]
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
         ({"y": np.zeros(3, int)}, "x has 4 samples, y 3 and ids 4"),
-        ({"ids": np.arange(5)}, "x has 4 samples, y 4 and ids 5"),
         ({"y": np.array([0, 1, 2, 0])}, r"label 2 at row 2 but there are 2 classes \(0..1\)"),
         ({"y": np.array([0, -1, 1, 0])}, "label -1 at row 1"),
-        ({"y": np.array([0.0, 1.0, 1.0, 0.0])}, "whole numbers"),
-        ({"y": np.zeros((4, 1), int)}, "shape"),
         ({"ids": np.array(["a", "b", "a", "c"])}, r"id 'a' occurs more than once \(again at row 2\); ids"),
-        ({"ids": np.array(["a", "b", "a", "b"])}, r"\(again at row 2\), one of 2 such ids \(a, b\); ids"),
-        ({"ids": np.zeros((4, 2))}, "one value per sample"),
         ({"classes": ("a", "a")}, "class 'a' is listed twice"),
-        ({"classes": ()}, "classes is empty"),
         ({"kind": "sound"}, "kind is 'sound'; it must be one of array, table, image, text"),
-        ({"x": [[1], [2], [3], [4]]}, "x is list"),
         ({"x": torch.zeros(4, 2)}, "x is Tensor"),
-        ({"x": np.array(3.0)}, "single value"),
-        ({"x": pd.DataFrame({"u": range(4)})}, "a DataFrame is kind 'table'"),
         ({"x": np.zeros(4), "kind": "table"}, "two axes"),
-        ({"x": np.zeros((4, 8, 8, 3)), "kind": "image"}, "uint8"),
         ({"x": np.zeros((4, 8), np.uint8), "kind": "image"}, "height, width"),
-        ({"x": np.array(["a", "b", "c", "d"]), "kind": "text"}, "object array of str"),
         ({"x": text("a", "b", None, "d"), "kind": "text"}, "text 2 is NoneType"),
     ],
 )
 def test_what_does_not_fit_is_named(changes, said):
     with pytest.raises(DataError, match=said):
         make(**changes)
-
-
-def test_unlabelled_samples_have_no_classes():
-    samples = make(y=np.full(4, -1), classes=())
-    assert samples.num_classes == 0
-    assert samples.class_counts.tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -102,7 +72,7 @@ def test_take_moves_x_y_and_ids_together(x, kind):
     assert samples.take(np.array([-1])).ids.tolist() == ["t"]
 
 
-@pytest.mark.parametrize("index", [[4], [-5], [True, False], [0.5], [[0, 1]]])
+@pytest.mark.parametrize("index", [[4], [True, False], [[0, 1]]])
 def test_take_refuses_an_index_that_does_not_fit(index):
     with pytest.raises(DataError):
         make().take(index)
@@ -116,11 +86,6 @@ def test_names_of_files_that_are_not_unicode_are_ids_too(dtype):
         make(ids=np.array([*names[:3], "\udcff.png"], dtype=dtype))
 
 
-def test_taking_a_sample_twice_is_refused_because_ids_would_repeat():
-    with pytest.raises(DataError, match="id '1' occurs more than once"):
-        make().take([1, 1])
-
-
 @pytest.mark.parametrize(
     ("raw", "classes"),
     [
@@ -128,13 +93,7 @@ def test_taking_a_sample_twice_is_refused_because_ids_would_repeat():
         (["b", "a", "10", "9"], ("10", "9", "a", "b")),
         ([True, False, True], (False, True)),
         ([0.5, -1.0, 2], (-1.0, 0.5, 2)),
-        (np.array([3, 1, 1], dtype=np.uint8), (1, 3)),
-        (np.array([2.0, 1.5], dtype=np.float32), (1.5, 2.0)),
-        (np.array(["x", "a"]), ("a", "x")),
-        (pd.Series(["x", "a"], dtype="string"), ("a", "x")),
         (pd.Series([2, 1, 2], dtype="Int64"), (1, 2)),
-        (pd.Series([True, False], dtype="boolean"), (False, True)),
-        (pd.Series(["x", "a", "x"], dtype="category"), ("a", "x")),
         (pd.Categorical(["x", "a", "x"], categories=["x", "a"]), ("a", "x")),
         (torch.tensor([5, 3, 3]), (3, 5)),
         ([], ()),
@@ -153,15 +112,10 @@ def test_labels_are_encoded_in_natural_order_and_keep_their_type(raw, classes):
     [
         (["a", None, "b", float("nan"), " "], r"3 of 5 labels are missing \(rows 1, 3, 4, counted from 0\)"),
         (np.array([1.0, np.nan]), r"1 of 2 labels is missing \(row 1,"),
-        (pd.Series([1, None], dtype="Int64"), "missing"),
-        (pd.Series(["a", None], dtype="string"), "missing"),
-        ([None] * 9, r"rows 0, 1, 2, 3, 4 and 4 more"),
         ([1, "1"], r"mix numbers \(1\) and text \('1'\)"),
         ([1, True], r"mix numbers \(1\) and bools \(True\)"),
         ([1.0, float("inf")], "inf is not a finite number; correct it or leave"),
-        ([b"a"], "is bytes"),
         (np.array(["2020-01-01"], dtype="datetime64[ns]"), r"type datetime64\[ns\]"),
-        (np.eye(3), r"shape \(3, 3\)"),
     ],
 )
 def test_labels_that_cannot_be_classes_are_refused(raw, said):
@@ -196,17 +150,3 @@ def test_classes_survive_json_and_the_encoding_is_invertible(raw):
     back = classes_from_json(json.loads(json.dumps(classes_to_json(classes))))
     assert back == classes
     assert [type(label) for label in back] == [type(label) for label in classes]
-
-
-def test_saved_classes_must_be_a_list_of_labels():
-    with pytest.raises(DataError, match="saved classes are dict"):
-        classes_from_json({"a": 1})
-    with pytest.raises(DataError, match="is list"):
-        classes_from_json([["a"]])
-
-
-def test_samples_are_shown_in_one_line():
-    few = Samples(np.zeros((500, 3)), np.arange(500) % 2, ("a", "b"), np.arange(500), "array")
-    assert repr(few) == "<500 Samples of kind 'array', shape (500, 3), 2 classes (a, b)>"
-    bare = Samples(np.zeros((2, 3)), np.full(2, -1), (), np.arange(2), "array")
-    assert repr(bare) == "<2 Samples of kind 'array', shape (2, 3), no labels>"

@@ -15,9 +15,9 @@ from pages import PAGES, ROOT, SOURCES, blocks, docstrings, name_of
 from typer.testing import CliRunner
 
 import graylearn as gl
-from graylearn.audit.detectors import DETECTORS
 from graylearn.cli.main import app
 from graylearn.methods import METHODS
+from judge.__main__ import COMMANDS
 from reproduction.cli.command import app as reproduction
 
 ELSEWHERE = {
@@ -59,10 +59,9 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
         assert page.name in (ROOT / ELSEWHERE[name]).read_text(encoding="utf-8")
         return
     monkeypatch.chdir(tmp_path)
-    for registry in (METHODS, DETECTORS):
-        for key in registry.copy():
-            monkeypatch.setitem(registry, key, registry[key])
-    known, names = (set(METHODS), set(DETECTORS)), {"__name__": "shown"}
+    for key in METHODS.copy():
+        monkeypatch.setitem(METHODS, key, METHODS[key])
+    known, names = set(METHODS), {"__name__": "shown"}
     try:
         for block in blocks(page.read_text(encoding="utf-8")):
             if not block.runs:
@@ -74,9 +73,8 @@ def test_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
                     done = CliRunner().invoke(app, words[1:])
                     assert done.exit_code == 0, f"{shlex.join(words)}: {done.output}"
     finally:
-        for registry, keys in zip((METHODS, DETECTORS), known, strict=True):
-            for key in set(registry) - keys:
-                del registry[key]
+        for key in set(METHODS) - known:
+            del METHODS[key]
 
 
 def commands(code: str) -> list[list[str]]:
@@ -109,6 +107,8 @@ def test_commands_are_as_they_are_shown(page):
                     parse(app, rest)
                 case ["python", "-m", "reproduction", *rest]:
                     parse(reproduction, rest)
+                case ["python", "-m", "judge", command, *_]:
+                    assert command in COMMANDS
                 case ["python", "-m", "benchmarks", *_]:
                     pass  # measurements print their options
                 case ["python", script, *_]:

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.committee import joined, member_seeds
-from graylearn.estimator.folds import STACKED, stacked_probabilities
+from graylearn.estimator.committee import joined
+from graylearn.estimator.folds import stacked_probabilities
 from graylearn.estimator.networks import build_network, training_settings
 from graylearn.estimator.trainset import make_training_set
 from graylearn.nets import MLP
@@ -21,12 +21,6 @@ def test_a_joined_network_says_the_mean_of_its_members(hidden):
     expected = torch.stack([member(x) for member in members]).mean(0)
     torch.testing.assert_close(together(x), expected)
     assert not together.training
-
-
-def test_members_differ_and_the_first_is_the_network_alone():
-    seeds = member_seeds(3, 5)
-    assert seeds[0] == 3
-    assert len(set(seeds)) == 5
 
 
 def asked(x, y, weight=None):
@@ -55,18 +49,6 @@ def test_no_network_is_asked_about_what_it_learned():
     assert 0.3 < right < 0.7  # a network that saw the label would say it
 
 
-def test_copies_of_a_sample_are_held_out_together():
-    random = np.random.default_rng(1)
-    x = random.normal(size=(60, 8)).astype(np.float32)
-    y = random.integers(0, 2, 60)
-    weight = np.where(np.arange(60) < 50, 2.0 + np.arange(60) % 2, 0.0)
-    training_set, said = asked(x, y, weight)
-    assert len(training_set.y) == 125
-    assert (said.argmax(axis=1) == y)[:50].mean() < 0.75
-    assert (said.sum(axis=1) > 0.99).all()  # also of those that were left out of training
-    assert STACKED == 4
-
-
 def test_the_committee_survives_saving_and_pickle(dirty, digits, tmp_path):
     *_, x_test, _, _ = digits
     classifier = GrayClassifier(random_state=0, device="cpu", refine=True, members=3, epochs=4)
@@ -78,26 +60,6 @@ def test_the_committee_survives_saving_and_pickle(dirty, digits, tmp_path):
     assert loaded.members_ == 3
     np.testing.assert_array_equal(loaded.predict_proba(x_test), classifier.predict_proba(x_test))
     np.testing.assert_array_equal(loaded.ood_score(x_test), classifier.ood_score(x_test))
-
-
-def own_network(num_classes, in_shape):
-    return torch.nn.Sequential(
-        torch.nn.Linear(in_shape[0], 16), torch.nn.ReLU(), torch.nn.Linear(16, num_classes)
-    )
-
-
-def test_a_network_of_your_own_is_refined_alone(dirty):
-    classifier = GrayClassifier(network=own_network, random_state=0, device="cpu", refine=True, epochs=4)
-    classifier.fit(dirty.x, dirty.y)
-    assert classifier.refined_
-    assert classifier.members_ == 1
-
-
-def test_a_method_of_two_networks_is_refined_by_a_committee(dirty):
-    classifier = GrayClassifier("co-teaching", random_state=0, device="cpu", refine=True, members=2, epochs=4)
-    classifier.fit(dirty.x, dirty.y)
-    assert classifier.refined_
-    assert classifier.members_ == 2
 
 
 def test_with_two_classes_the_committee_learns_the_labels_as_they_are(dirty):

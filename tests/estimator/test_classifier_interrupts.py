@@ -7,9 +7,6 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.folds import stacked_probabilities
-from graylearn.estimator.networks import build_network, training_settings
-from graylearn.estimator.trainset import make_training_set
 from graylearn.training.loop import Loop
 
 EPOCHS = 6
@@ -98,24 +95,3 @@ def test_a_committee_that_is_interrupted_does_not_answer(ctrl_c):
         model.fit(x, y)
     assert came == [1]
     assert not hasattr(model, "network_")
-
-
-def test_folds_that_are_interrupted_say_nothing(ctrl_c):
-    x, y = blobs()
-    training_set, encoder = make_training_set(
-        x, y, classes=np.array([0, 1]), sample_weight=None, class_weight=None, encoder=None
-    )
-    settings = training_settings(
-        len(y), encoder.shape, epochs=EPOCHS, batch_size=16, learning_rate=None, optimizer=None, augment=None,
-        device="cpu", log="none",
-    )  # fmt: skip
-    came = ctrl_c(1, networks=4)
-    with pytest.raises(KeyboardInterrupt):
-        stacked_probabilities(
-            training_set,
-            lambda seed: build_network("mlp", None, 2, encoder.shape, seed),
-            "standard",
-            settings,
-            0,
-        )
-    assert came == [1]

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-import torch
 
 from graylearn.audit import Audit
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.refine import SoftTargets, keep_classes_alive, know_more, soft_targets
-from graylearn.methods import Output, Step
+from graylearn.estimator.refine import soft_targets
 
 SHORT = {"random_state": 0, "device": "cpu", "epochs": 10}
 """Half of what a fit takes by itself here; with fewer the views know no more than the network."""
@@ -82,51 +80,18 @@ def test_on_clean_data_the_labels_stay(digits):
     np.testing.assert_array_equal(plain.predict_proba(x_test), alone.predict_proba(x_test))
 
 
-def an_audit(label, posterior, o_share, P):
-    n = len(label)
-    zeros = np.zeros(n)
-    return Audit(
-        ids=np.arange(n), label=np.array(label), classes=tuple(range(P.shape[1])), confidence=zeros,
-        score=zeros, suspected=np.array(posterior) > 0.5, kind=np.zeros(n, dtype=int),
-        level=np.zeros(n, dtype=int), wrong=zeros,
-        suggested=np.array(label), posterior=np.array(posterior), prior=np.full(n, 0.5),
-        ood_prior=0.5 * np.array(o_share), probabilities=P, temperature=1.0, mode="held-out", form="full",
+def test_what_is_learned_again_is_what_the_audit_believes():
+    beliefs = np.array([[1.0, 0.0], [0.2, 0.8], [0.0, 0.0], [0.1, 0.9], [0.3, 0.3]])
+    label, zeros = np.array([0, 0, 1, 1, 0]), np.zeros(5)
+    found = Audit(
+        ids=np.arange(5), label=label, classes=(0, 1), confidence=zeros, score=zeros, suspected=zeros > 0,
+        level=np.zeros(5, dtype=int), kind=np.zeros(5, dtype=int), suggested=label, mode="held-out",
+        foreign=1 - beliefs.sum(axis=1), beliefs=beliefs, probabilities=beliefs,
+        because=np.full(5, "", dtype=object),
     )  # fmt: skip
-
-
-def test_trusted_samples_keep_their_label_and_strangers_count_for_nothing():
-    P = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5], [0.1, 0.9]])
-    audit = an_audit([0, 0, 1, 1], [0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 1.0, 0.0], P)
-    target, weight = soft_targets(audit)
-    np.testing.assert_allclose(weight, [1, 1, 0, 1])
-    np.testing.assert_allclose(target.sum(axis=1), 1.0)
-    assert target[0].argmax() == 0
-    assert target[1].argmax() == 1  # what the views say
-    assert target[3].argmax() == 1
-
-
-def test_no_class_is_dropped_away():
-    label = [0] * 30 + [1] * 30
-    # everything that bears label 1 looks like class 0
-    P = np.tile([0.99, 0.01], (60, 1))
-    posterior = np.r_[np.zeros(30), np.linspace(0.9, 0.99, 30)]
-    audit = an_audit(label, posterior, np.zeros(60), P)
-    target, weight = keep_classes_alive(audit, P.copy(), np.ones(60))
-    assert (weight * target[:, 1]).sum() >= 3
-    np.testing.assert_array_equal(np.flatnonzero(target[:, 1] == 1.0), [30, 31, 32])  # the least suspected
-
-
-def test_soft_targets_are_read_by_sample():
-    distributions = torch.tensor([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5], [0.0, 0.5, 0.5]])
-    method = SoftTargets(distributions)
-    logits = torch.randn(2, 3, generator=torch.Generator().manual_seed(0))
-    index = torch.tensor([2, 1])
-    step = Step(
-        torch.zeros(2, 1), torch.zeros(2, dtype=torch.long), index, Output(logits, None), 0, lambda x: x
-    )
-    # torch's own cross entropy with probabilities as targets is the reference
-    expected = torch.nn.functional.cross_entropy(logits, distributions[index], reduction="none")
-    torch.testing.assert_close(method.loss(step), expected)
+    target, weight = soft_targets(found)
+    np.testing.assert_allclose(weight, [1, 1, 0, 1, 0.6])
+    np.testing.assert_allclose(target[[0, 1, 3, 4]], [[1, 0], [0.2, 0.8], [0.1, 0.9], [0.5, 0.5]])
 
 
 def test_refining_respects_sample_weights(dirty):
@@ -136,16 +101,3 @@ def test_refining_respects_sample_weights(dirty):
     classifier.fit(dirty.x, dirty.y, sample_weight=weight)
     assert len(classifier.audit_) == len(dirty)  # what was left out of training is judged too
     assert classifier.refined_
-
-
-def test_views_that_know_no_more_than_the_network_are_not_worth_a_fit():
-    label = np.arange(200) % 4
-    right = np.eye(4)[label]
-    wrong = np.eye(4)[(label + 1) % 4]
-    own = np.where(np.arange(200)[:, None] < 120, right, wrong)  # says 120 of 200 labels
-    better = np.where(np.arange(200)[:, None] < 140, right, wrong)  # the same and 20 more: 4.7 errors
-    hardly = np.where(np.arange(200)[:, None] < 122, right, wrong)  # 2 more: 1.4 errors
-    assert know_more(better, own, label)
-    assert not know_more(hardly, own, label)
-    assert not know_more(own, own, label)
-    assert not know_more(own, better, label)

@@ -26,7 +26,7 @@ def models(tmp_path_factory):
 
 
 def test_killed_at_any_file_operation_the_old_or_the_new_one_is_loaded(models, tmp_path):
-    """At one of four here; all were tried by hand, and `make soak` draws them by lot."""
+    """At one of four here; all were tried by hand."""
     script = Path(__file__).with_name("save_and_kill.py").read_text(encoding="utf-8")
     words = (models / "audited", models / "plain", tmp_path / "model", 4)
     said, errors, code = Process(script, *words).communicate()

@@ -91,13 +91,3 @@ def test_it_is_written_with_every_save(fitted, iris, tmp_path):
     other.save(tmp_path)
     assert (tmp_path / CARD).read_text(encoding="utf-8") == card(other)
     assert "not audited" in card(other)
-
-
-def test_images_and_parts_have_a_card_too():
-    images = np.random.default_rng(0).integers(0, 256, (20, 8, 8, 3), dtype=np.uint8)
-    labels = np.arange(20) % 60
-    by_image = GrayClassifier(epochs=1, audit=None, device="cpu").fit(images, labels)
-    assert "images of 8 x 8 pixels, 3 channels" in card(by_image)
-    by_part = GrayClassifier(device="cpu", random_state=0)
-    by_part.partial_fit(np.eye(20), np.arange(20), classes=np.arange(60))
-    assert "| and 10 more | 0 | |" in card(by_part)

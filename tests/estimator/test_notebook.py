@@ -8,7 +8,6 @@ import pytest
 from torch import nn
 
 import graylearn as gl
-from graylearn.notebook import lines
 
 
 class Page(HTMLParser):
@@ -76,11 +75,3 @@ def test_a_classifier_adds_what_it_found_to_the_diagram(fitted):
     assert fitted._repr_mimebundle_()["text/html"].endswith(own)
     assert "http" not in own
     assert "src=" not in own
-
-
-def test_curves_without_numbers_are_left_out_and_names_that_are_no_unicode_spelt_out():
-    assert lines("loss", {"a": [float("nan")]}) == ""
-    drawn = lines("loss \udcff", {"a<": [1.0, float("inf"), 3.0]})
-    drawn.encode()
-    assert Page(drawn).text.startswith("loss \\udcff: a<; 1 to 3")
-    assert len(re.search(r'points="([^"]*)"', drawn)[1].split()) == 2

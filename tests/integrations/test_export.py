@@ -1,14 +1,11 @@
 """`graylearn export`: an ONNX file or a folder of MLflow made of a run answers as `predict` does."""
 
-import json
-
 import mlflow
 import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
 from blobs import blobs
-from cli_helpers import is_one_sentence, several
 
 from graylearn import runs
 from graylearn.errors import CheckpointError, FolderTakenError, SettingsError
@@ -93,19 +90,3 @@ def test_what_cannot_be_is_told_and_leaves_nothing(made, tmp_path):
     with pytest.raises(SettingsError, match="reject_at is 7"):
         export(made / "run", tmp_path / "model.onnx", 7)
     assert {path.name for path in tmp_path.rglob("*")} == {"full", "mine.txt", "folder.onnx", "file"}
-
-
-def test_the_command_says_what_it_wrote(made):
-    told = several(
-        ["export", "run", "--out", "model.onnx"],
-        ["export", "run", "--out", "model.onnx", "--reject-at", "0.9", "--json", "--overwrite"],
-        ["export", "nowhere", "--out", "model.onnx"],
-        ["export", "run", "--out", "model.onnx", "--reject-at", "7", "--overwrite"],
-        ["export", "run", "--out", "model.onnx"],
-        folder=made,
-    )
-    assert [code for code, _, _ in told] == [0, 0, 1, 2, 3]
-    assert told[0][1].startswith("model.onnx: an ONNX file that reads the columns one, two, three, colour")
-    assert json.loads(told[1][1])["reject_at"] == 0.9
-    assert all(is_one_sentence(each[2]) for each in told[2:])
-    assert "model.onnx exists already; name another, or pass --overwrite to replace it" in told[4][2]

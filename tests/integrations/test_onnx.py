@@ -99,15 +99,6 @@ def test_columns_of_numbers_words_and_bools_with_missing_and_new_values(of_table
     assert set(found["class"]) <= {"low", "middle", "high"}
 
 
-def test_one_row_and_many_are_answered_alike(of_table):
-    _, path = of_table
-    inputs = {name: values for name, values in as_inputs(table(8)[0]).items() if name != "always"}
-    whole = answers(path, inputs)
-    for row in range(3):
-        alone = answers(path, {name: values[row : row + 1] for name, values in inputs.items()})
-        np.testing.assert_allclose(alone["ood_score"], whole["ood_score"][row : row + 1], atol=1e-9)
-
-
 def test_a_network_of_your_own_and_one_without_hidden_layers(tmp_path):
     X, y = rows()
     torch.manual_seed(0)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from judge import evaluate, shards, train
+from graylearn.audit.evidence import COLUMNS, Evidence, gather
+from graylearn.audit.judge import read_judge
+from judge import evaluate, shards, ship, train
 from judge.draw import draw
-from judge.evidence import COLUMNS, Evidence, gather
 from judge.generators import GENERATORS
-from judge.network import read_judge
 from judge.sources import SOURCES, load
 
 ROWS = 60
@@ -214,5 +214,24 @@ def test_a_training_from_end_to_end_writes_judges_that_the_library_asks(folder, 
     found = evaluate.judged(case, folder / "judge.npz", "auto")
     assert found["posterior"].shape == (60,)
     assert found["suspected"].sum() == (found["posterior"] > card["settings"]["threshold"]).sum()
+    monkeypatch.setattr(ship, "SHIPPED", folder / "shipped.npz")
+    monkeypatch.setattr(ship, "CARD", folder / "shipped.json")
+    (folder / "rows.jsonl").write_text(
+        json.dumps(
+            {
+                "experiment": "judge",
+                "called": "judge",
+                "name": "a",
+                "group": "people",
+                "overlap": "auto",
+                "f1": 0.5,
+            }
+        )
+    )
+    ship.main(["--work", str(folder), "--rows", str(folder / "rows.jsonl"), "--commit", "abc"])
+    told = json.loads((folder / "shipped.json").read_text())
+    assert told["judge"] == read_judge(folder / "shipped.npz").id == judges["judge"].id
+    assert told["commit"] == "abc"
+    assert told["measured on families left out"] == {"people: mean F1": 0.5}
     assert evaluate.weights_for("table", folder) == folder / "without-table.npz"
     assert evaluate.weights_for("unheard-of", folder) == folder / "judge.npz"

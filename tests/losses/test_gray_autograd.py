@@ -4,11 +4,9 @@ import shutil
 
 import pytest
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd import forward_ad
-from torch.func import grad, jacrev, jvp, vmap
+from torch.func import grad, jvp, vmap
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.nn import functional as F
 
 from graylearn.losses import gpu, gray_loss
 
@@ -24,7 +22,7 @@ def fixed_confidence(logits, target, rule):
 
 
 @pytest.mark.parametrize("impl", ["auto", "reference", "fused"])
-@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("reduction", ["none", "mean"])
 @pytest.mark.parametrize("rule", ["max", "label"])
 def test_gradcheck_with_constant_confidence(impl, reduction, rule):
     """Numeric derivatives move the logits, so C is held where the rule put it."""
@@ -107,25 +105,6 @@ def test_backward_twice_gives_the_same_twice(impl, reduction):
     (third,) = torch.autograd.grad(loss, logits, seed)
     torch.testing.assert_close(second, first)
     torch.testing.assert_close(third, first)
-
-
-@pytest.mark.parametrize("impl", ["fused", "triton"])
-def test_the_gradient_becomes_the_leafs_without_a_copy(impl):
-    """One gradient buffer: what forward filled is what ends up in .grad."""
-    made = []
-
-    class Spy(torch.overrides.TorchFunctionMode):
-        def __torch_function__(self, func, types, args=(), kwargs=None):
-            out = func(*args, **(kwargs or {}))
-            if func is torch.empty_like:
-                made.append(out.data_ptr())
-            return out
-
-    logits = torch.randn(50, 40, requires_grad=True)
-    with Spy():
-        loss = gray_loss(logits, torch.randint(40, (50,)), impl=impl)
-    loss.backward()
-    assert logits.grad.data_ptr() in made
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.0, 1024.0])
@@ -227,14 +206,6 @@ def test_forward_mode_is_that_of_torch_func(num_rows, reduction):
             gray_loss(logits, target.clamp_min(9))
 
 
-def test_hessian_of_two_classes_is_that_of_cross_entropy():
-    logits, target = torch.randn(2, dtype=torch.float64), torch.tensor(1)
-    twice = [
-        jacrev(jacrev(lambda z, loss=loss: loss(z, target)))(logits) for loss in (gray_loss, F.cross_entropy)
-    ]
-    torch.testing.assert_close(*twice)
-
-
 COMPILED = [(impl, "aot_eager") for impl in IMPLS]
 if shutil.which("g++") or shutil.which("clang++"):
     COMPILED.append(("auto", "inductor"))
@@ -275,36 +246,3 @@ def test_a_traced_loss_is_a_function_of_its_inputs(impl):
     traced = make_fx(slope)(first)
     for found, expected in zip(traced(other), slope(other), strict=True):
         torch.testing.assert_close(found, expected)
-
-
-@pytest.mark.parametrize("impl", ["auto", "fused", "reference"])
-def test_fake_tensors_give_the_shapes(impl):
-    with FakeTensorMode():
-        scores = torch.empty(4, 3, requires_grad=True)
-        labels = torch.zeros(4, dtype=torch.long)
-        losses = gray_loss(scores, labels, impl=impl, confidence=torch.empty(4), reduction="none")
-        losses.sum().backward()
-        assert losses.shape == (4,)
-        assert scores.grad.shape == (4, 3)
-
-
-@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-@forward_mode
-@pytest.mark.parametrize("rule", ["max", "label"])
-def test_the_fused_form_has_a_forward_derivative(rule, reduction):
-    scores, tangent = torch.randn(2, 5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    labels = torch.tensor([0, 1, 2, -100, 3])
-    along = [
-        torch.func.jvp(
-            lambda z, impl=impl: gray_loss(z, labels, confidence=rule, reduction=reduction, impl=impl),
-            (scores,),
-            (tangent,),
-        )
-        for impl in ("fused", "reference")
-    ]
-    for found, expected in zip(*along, strict=True):
-        torch.testing.assert_close(found, expected)
-    with forward_ad.dual_level():
-        dual = forward_ad.make_dual(scores, tangent)
-        loss = gray_loss(dual, labels, confidence=rule, reduction=reduction, impl="fused")
-        torch.testing.assert_close(forward_ad.unpack_dual(loss).tangent, along[1][1])

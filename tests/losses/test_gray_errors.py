@@ -23,17 +23,10 @@ def test_a_label_that_is_no_class(impl, label):
     [
         (ValueError, r"logits have 1 class\(es\)", torch.zeros(3, 1), TARGET * 0, {}),
         (ValueError, r"float32 of shape \(3,\) for logits \(3, 5\); expected", LOGITS, TARGET.float(), {}),
-        (ValueError, "ignore_index is 0, which is for class", LOGITS, LOGITS.softmax(1), {"ignore_index": 0}),
         (ValueError, "expected detach=True", LOGITS, LOGITS.softmax(1), {"detach": False}),
-        (ValueError, "impl='fused' are for class indices", LOGITS, LOGITS.softmax(1), {"impl": "fused"}),
         (ValueError, "label_smoothing is 1.5; expected", LOGITS, TARGET, {"label_smoothing": 1.5}),
-        (ValueError, "label_smoothing is 'a'; expected", LOGITS, TARGET, {"label_smoothing": "a"}),
-        (ValueError, r"of shape \(\) for logits \(\)", torch.tensor(1.0), torch.tensor(1.0), {}),
         (TypeError, "target is torch.bool", LOGITS, TARGET > 0, {}),
-        (TypeError, "logits are torch.int64", LOGITS.long(), TARGET, {}),
         (ValueError, r"target has shape \(2,\) but logits \(3, 5\) need \(3,\)$", LOGITS, TARGET[:2], {}),
-        (ValueError, r"need \(3,\); probabilities are floats: target\.float\(\)", LOGITS, LOGITS.long(), {}),
-        (ValueError, "logits have no dimensions", torch.tensor(1.0), torch.tensor(0), {}),
         (
             ValueError,
             "confidence has the value 1.5",
@@ -41,29 +34,7 @@ def test_a_label_that_is_no_class(impl, label):
             TARGET,
             {"confidence": torch.tensor([0, 1.5, 1])},
         ),
-        (
-            ValueError,
-            "confidence has the value nan",
-            LOGITS,
-            TARGET,
-            {"confidence": torch.full((3,), torch.nan)},
-        ),
         (ValueError, r"confidence has shape \(4,\)", LOGITS, TARGET, {"confidence": torch.zeros(4)}),
-        (TypeError, "confidence is torch.int64", LOGITS, TARGET, {"confidence": TARGET}),
-        (
-            ValueError,
-            "confidence has the value 1.0000001;",
-            LOGITS,
-            TARGET,
-            {"confidence": torch.full((3,), 1 + 2**-23)},
-        ),
-        (
-            ValueError,
-            "confidence has the value 1.0000000000000002;",
-            LOGITS,
-            TARGET,
-            {"confidence": torch.full((3,), 1 + 2**-52, dtype=torch.float64)},
-        ),
         (TypeError, "confidence is a float", LOGITS, TARGET, {"confidence": 0.5}),
         (
             ValueError,
@@ -74,7 +45,6 @@ def test_a_label_that_is_no_class(impl, label):
         ),
         (ValueError, r"weight has shape \(4,\); expected \(5,\)", LOGITS, TARGET, {"weight": torch.ones(4)}),
         (TypeError, "expected a tensor for weight, got a list", LOGITS, TARGET, {"weight": [1.0] * 5}),
-        (TypeError, "weight is torch.int64", LOGITS, TARGET, {"weight": torch.ones(5).long()}),
         (ValueError, "reduction is 'average'", LOGITS, TARGET, {"reduction": "average"}),
         (ValueError, "impl is 'cuda'", LOGITS, TARGET, {"impl": "cuda"}),
         (
@@ -86,14 +56,6 @@ def test_a_label_that_is_no_class(impl, label):
         ),
         (TypeError, "impl='triton' takes", LOGITS.double(), TARGET, {"impl": "triton"}),
         (RuntimeError, "target is on meta", LOGITS, TARGET.to("meta"), {}),
-        (RuntimeError, "weight is on meta", LOGITS, TARGET, {"weight": torch.ones(5, device="meta")}),
-        (
-            RuntimeError,
-            "confidence is on meta",
-            LOGITS,
-            TARGET,
-            {"confidence": torch.zeros(3, device="meta")},
-        ),
     ],
 )
 def test_the_sentence_names_what_is_wrong(error, sentence, logits, target, settings):
@@ -117,11 +79,10 @@ def test_what_is_no_tensor(name):
         loss(LOGITS, TARGET.tolist())
 
 
-@pytest.mark.parametrize("weights", [torch.ones(5), torch.ones(5).numpy(), [1.0] * 5], ids=type)
-def test_class_weights_are_not_taken_for_confidences(weights):
+def test_class_weights_are_not_taken_for_confidences():
     """nn.CrossEntropyLoss takes them first; with as many samples as classes nothing else would tell."""
     with pytest.raises(TypeError, match="Class weights go to weight="):
-        GrayLoss(weights)
+        GrayLoss(torch.ones(5))
 
 
 def test_a_module_refuses_an_unknown_name_at_once():
@@ -171,16 +132,8 @@ def test_where_nobody_can_look_the_row_turns_nan(monkeypatch, impl):
     [
         (ValueError, "complement has label 1 where target has it too", torch.tensor([1, 1, 0])),
         (ValueError, r"complement has label 5 but logits have 5 classes", torch.tensor([1, 2, 5])),
-        (ValueError, r"complement has shape \(2,\)", torch.tensor([1, 2])),
-        (TypeError, "complement is torch.float32", torch.tensor([1.0, 2.0, 0.0])),
     ],
 )
 def test_a_complement_that_is_none(error, sentence, complement):
     with pytest.raises(error, match=sentence):
         negative_loss(LOGITS, TARGET, complement=complement)
-
-
-@pytest.mark.parametrize("ignored", [None, "0", 1.5])
-def test_an_ignore_index_that_no_label_can_be(ignored):
-    with pytest.raises(TypeError, match=r"ignore_index is .*; expected a whole number"):
-        gray_loss(LOGITS, TARGET, ignore_index=ignored)

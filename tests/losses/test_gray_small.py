@@ -105,13 +105,3 @@ def test_rows_are_the_same_in_small_and_large_batches(confidence, spread):
         losses.sum().backward()
         torch.testing.assert_close(losses, rows[part], rtol=4e-6, atol=1e-30)
         torch.testing.assert_close(piece.grad, scores.grad[part], rtol=4e-6, atol=4e-7)
-
-
-def test_what_the_caller_does_to_a_gradient_does_not_reach_the_next():
-    """Each backward gives a tensor of its own, also where the factor is one."""
-    logits = torch.randn(4, 6, requires_grad=True)
-    loss = gray_loss(logits, torch.tensor([0, 1, 2, 3]))
-    (first,) = torch.autograd.grad(loss, logits, retain_graph=True)
-    kept = first.clone()
-    first.zero_()
-    assert torch.equal(torch.autograd.grad(loss, logits)[0], kept)

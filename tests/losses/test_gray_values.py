@@ -52,9 +52,9 @@ def assert_right(logits, target, confidence, impl, dtype, spread=1.0):
 
 ROWS = [
     (impl, dtype, num_classes, spread)
-    for (impl, dtype), num_classes, spread in itertools.product(CASES, (2, 3, 10, 100), (0.1, 1, 6, 100, 1e4))
+    for (impl, dtype), num_classes, spread in itertools.product(CASES, (2, 3, 100), (0.1, 6, 1e4))
     # the kernels compute in float32 whatever they read, and their interpreter is slow
-    if impl != "triton" or dtype == torch.float32 or (num_classes in (3, 100) and spread in (1, 1e4))
+    if impl != "triton" or dtype == torch.float32 or (num_classes in (3, 100) and spread in (6, 1e4))
 ]
 
 
@@ -80,7 +80,7 @@ def test_the_others_are_told_apart_however_far_one_logit_leads(impl, lead):
     torch.testing.assert_close(scores.grad[0].double(), expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("spread", [0.5, 3, 1e4])
+@pytest.mark.parametrize("spread", [3, 1e4])
 @pytest.mark.parametrize(("impl", "dtype"), CASES)
 def test_many_classes_match_sixty_digits(impl, dtype, spread):
     logits, target = hard_rows(600, spread, dtype)  # from 513 on a kernel has one row a program

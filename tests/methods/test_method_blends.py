@@ -93,24 +93,6 @@ def test_lcvd_rejects_the_classes_that_took_part():
         np.testing.assert_allclose(loss, expected, rtol=1e-6)
 
 
-def test_lcvd_blends_an_input_with_nineteen_others():
-    method = make_method("lcvd")
-    method.start(make_task(np.zeros(50, dtype=np.int64), 2))
-    seen = []
-
-    def forward(inputs):
-        seen.append(inputs)
-        return Output(torch.zeros(50, 2, dtype=torch.float64), None)
-
-    method.loss(
-        make_step(np.zeros((50, 2)), np.zeros(50, dtype=np.int64), inputs=np.eye(50), forward=forward)
-    )
-    parts = seen[0].numpy() * 20
-    np.testing.assert_allclose(parts, parts.round(), atol=1e-9)
-    np.testing.assert_allclose(parts.sum(1), 20)
-    assert (np.diag(parts) >= 1 - 1e-9).all()
-
-
 def test_lcvd_fine_tunes_the_last_epoch_at_a_hundredth_of_the_learning_rate():
     method = make_method("lcvd", finetune=True)
     method.start(make_task(TARGET, K, epochs=3))

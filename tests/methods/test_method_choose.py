@@ -1,7 +1,5 @@
 """choose: what is taught lies between label and mean answer, of mixed pairs and distorted images."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -111,18 +109,6 @@ def test_whole_numbers_are_refused_where_pairs_are_made():
     with pytest.raises(SettingsError, match="floating point"):
         started(mixed=True).loss(step)
     assert started(mixed=False, distorted=False).loss(step).isfinite().all()
-
-
-@pytest.mark.parametrize(
-    "inputs", [torch.zeros(N, 40, dtype=torch.int64), (torch.zeros(N, 40), torch.zeros(N, 40))]
-)
-def test_tokens_and_several_inputs_are_learned_as_they_are(inputs):
-    step = replace(make_step(ANSWERS[0], TARGET), inputs=inputs)
-    torch.testing.assert_close(
-        started().loss(step), started(mixed=False, distorted=False).loss(make_step(ANSWERS[0], TARGET))
-    )
-    with pytest.raises(SettingsError, match="choose blends inputs"):
-        started(mixed=True).loss(step)
 
 
 def test_the_history_is_of_the_samples_as_they_are():

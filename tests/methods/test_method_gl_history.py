@@ -17,14 +17,6 @@ def started(confidence, **options):
     return method
 
 
-def test_the_first_epoch_is_cross_entropy():
-    loss = started(np.full(7, 0.5)).loss(make_step(LOGITS, TARGET))
-    expected = torch.nn.functional.cross_entropy(
-        torch.as_tensor(LOGITS), torch.as_tensor(TARGET), reduction="none"
-    )
-    torch.testing.assert_close(loss, expected)
-
-
 def test_trust_is_the_mean_over_all_epochs_against_the_median_of_the_class():
     epochs = np.array([[0.2, 0.4, 0.9, 0.1, 0.5, 0.5, 0.6], [0.4, 0.8, 0.9, 0.9, 0.5, 0.7, 0.6]])
     method = started(epochs[0], power=2.0)

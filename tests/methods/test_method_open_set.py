@@ -10,7 +10,6 @@ from scipy.stats import dirichlet
 from graylearn.errors import SettingsError
 from graylearn.methods import Output, make_method
 from graylearn.methods.open_set import dirichlet_divergence, outside_inputs
-from graylearn.nets import MLP, PrototypeNet
 
 NUMBERS = np.random.default_rng(0)
 LOGITS, OUTSIDE = NUMBERS.normal(size=(2, 6, 4)) * 2
@@ -101,14 +100,6 @@ def test_training_the_generator_leaves_the_network_alone():
     assert net.weight.grad.isfinite().all()
 
 
-def test_columns_are_dealt_anew_each_by_itself():
-    inputs = torch.arange(40.0).view(10, 4)
-    step = make_step(np.zeros((10, 2)), np.zeros(10, dtype=int), inputs=inputs)
-    found = outside_inputs(None, step, torch.Generator().manual_seed(0), "oe")
-    assert torch.equal(found.sort(dim=0).values, inputs)  # the same values in every column
-    assert len({tuple((column // 4).tolist()) for column in found.T}) == 4  # in another order in each
-
-
 def test_given_outliers_are_drawn():
     known = 100 + np.arange(12.0).reshape(4, 3)
     step = make_step(LOGITS, TARGET, inputs=np.zeros((6, 3)))
@@ -118,16 +109,3 @@ def test_given_outliers_are_drawn():
     for wrong in (np.zeros((4, 2)), np.zeros((0, 3))):
         with pytest.raises(SettingsError, match=r"oe: outliers have shape .* \(M, 3\)"):
             loss_of(make_method("oe", outliers=wrong))
-
-
-def test_prototype_net_gives_distances():
-    net = PrototypeNet(MLP(4, (3,), hidden=(5,)))
-    with torch.no_grad():
-        net.prototypes.copy_(torch.randn(4, 5, generator=torch.Generator().manual_seed(0)))
-    x = torch.as_tensor(NUMBERS.normal(size=(6, 3)), dtype=torch.float32)
-    features = net.forward_features(x).detach().numpy()
-    expected = -np.linalg.norm(features[:, None] - net.prototypes.detach().numpy(), axis=2)
-    np.testing.assert_allclose(net(x).detach().numpy(), expected, rtol=1e-5)
-    net(torch.zeros(2, 3)).sum().backward()
-    assert all(weight.grad.isfinite().all() for weight in net.parameters())
-    assert not any("head" in name for name, _ in net.named_parameters())

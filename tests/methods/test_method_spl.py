@@ -31,29 +31,6 @@ def test_half_first_then_lambda_times_1_3():
     np.testing.assert_allclose(run_epoch(method, losses, target, 3, 8), losses)
 
 
-def test_losses_are_measured_also_for_those_left_out():
-    target = torch.zeros(4, dtype=torch.int64)
-    method = make_method("spl", growth=1.0)
-    method.start(make_task(target, 2))
-    run_epoch(method, np.array([1.0, 2.0, 3.0, 4.0]), target, 0, 4)  # lambda = 3
-    run_epoch(method, np.array([5.0, 2.0, 1.0, 4.0]), target, 1, 4)
-    returned = run_epoch(method, np.array([1.0, 1.0, 1.0, 1.0]), target, 2, 4)
-    np.testing.assert_allclose(returned, [0, 2, 2, 0])
-
-
-def test_a_batch_with_nothing_selected_has_zero_loss_and_gradient():
-    losses = np.array([1.0, 2.0, 5.0, 6.0])
-    target = torch.zeros(4, dtype=torch.int64)
-    method = make_method("spl")
-    method.start(make_task(target, 2))
-    run_epoch(method, losses, target, 0, 2)
-    leaf = logits_with_loss(losses)[2:].requires_grad_()
-    loss = method.loss(make_step(leaf, target[2:], index=[2, 3], epoch=1))
-    loss.mean().backward()
-    assert loss.tolist() == [0, 0]
-    assert leaf.grad.abs().sum() == 0
-
-
 def test_released_keeps_what_is_a_hundredth_below_the_batch_mean():
     leaf = logits_with_loss([1.0, 6.0, 2.995, 2.0, 2.985, 3.0]).requires_grad_()  # mean 2.9967
     method = make_method("spl", released=True)
@@ -96,12 +73,3 @@ def test_diverse_variant_follows_its_rule_in_every_class(gamma):
             expected[member] = losses[member] < threshold + bonus
     np.testing.assert_array_equal(method.selected.numpy(), expected)
     assert expected[:15].any() == (gamma > 0)
-
-
-def test_share_one_admits_all_from_the_start():
-    target = torch.zeros(4, dtype=torch.int64)
-    for name in ("spl", "spld"):
-        method = make_method(name, share=1.0)
-        method.start(make_task(target, 2))
-        run_epoch(method, np.array([1.0, 2.0, 3.0, 4.0]), target, 0, 4)
-        assert method.selected.all()

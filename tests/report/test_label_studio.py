@@ -74,17 +74,9 @@ def exported(**task):
     ("content", "told"),
     [
         ("{", "no JSON export"),
-        ("[" * 100_000, "no JSON export"),
-        ("{}", "no samples.json of FiftyOne"),
-        ("[1]", "expected a list of tasks"),
         ('[{"data": {}}]', "has no graylearn_id"),
-        ('[{"data": "graylearn_id"}]', "has no graylearn_id"),
         (json.dumps(tasks(ROWS)), "tasks without answers"),
         (exported(annotations=3), "task 1 is not as Label Studio exports it"),
-        (exported(annotations=["x"]), "task 1 is not as Label Studio exports it"),
-        (exported(annotations=[{"result": [7]}]), "task 1 is not as Label Studio exports it"),
-        (exported(annotations=[answered([""])]), "task 1 is not as Label Studio exports it"),
-        (exported(annotations=[answered([["dog"]])]), "task 1 is not as Label Studio exports it"),
         (exported(annotations=[answered(["dog"])], data={"graylearn_id": 1}), "'graylearn_label'"),
     ],
 )

@@ -83,12 +83,6 @@ def test_axe_finds_no_serious_fault_in_light_and_dark(open_report, full):
     assert both("#suspects") == []
 
 
-def test_axe_finds_no_serious_fault_on_a_phone(open_report, full):
-    page = open_report(full)
-    page.set_viewport_size({"width": 360, "height": 740})
-    assert faults(page) == []
-
-
 def brightness(page):
     """Of the ground, 0 (black) to 255."""
     colour = page.evaluate("getComputedStyle(document.body).backgroundColor")

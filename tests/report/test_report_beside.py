@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from report_tables import make_table
 
-from graylearn.report import ReportData, image_preview, preview_blocks, row_preview
+from graylearn.report import ReportData, row_preview
 from graylearn.report.columns import odd_columns
 from graylearn.report.payload import build_payload
 
@@ -39,23 +39,6 @@ def test_the_likeliest_classes_come_best_first():
     assert likely["of"][:60] == list(range(60))
     assert likely["classes"][:3] == np.argsort(-chance[0]).tolist()
     assert likely["chance"][:3] == np.rint(1000 * np.sort(chance[0])[::-1]).astype(int).tolist()
-
-
-def test_near_duplicates_are_groups():
-    x = np.random.default_rng(0).normal(size=(120, 3))
-    x[7] = x[3] + 1e-6
-    x[100] = x[3] - 1e-6
-    main, _ = payload(features=x)
-    assert main["beside"]["alike"] == [[3, 7, 100]]
-
-
-def test_what_suspects_are_compared_with_has_a_preview_before_the_rest(monkeypatch):
-    monkeypatch.setattr(preview_blocks, "MAX_PICTURES", 100)
-    x = np.random.default_rng(0).normal(size=(120, 3))
-    main, _ = payload(features=x, previews=lambda index: image_preview(np.full((4, 4), index, np.uint8)))
-    beside = main["beside"]
-    compared = [*(i for row in beside["typical"] for i in row), *beside["nearest"]["index"]]
-    assert main["previews"]["index"] == list(dict.fromkeys([*range(60), *compared]))[:100]
 
 
 def test_the_oddest_columns_come_first_beside_the_middle_of_the_class():
@@ -92,19 +75,6 @@ def test_the_oddest_columns_come_first_beside_the_middle_of_the_class():
     )
     assert main["previews"]["odd"]["names"] == list(table.columns)
     assert '[1,"20"]' in blocks[0][:400]
-
-
-@pytest.mark.parametrize("write", [lambda x: f"{x:.2f}".replace(".", ",") + " €", lambda x: f"{x:.3f}"])
-def test_numbers_that_stand_as_text_are_odd_as_numbers(write):
-    label = np.arange(300) % 3
-    x = 10.0 * label + np.random.default_rng(0).normal(size=300)
-    x[0] = 20.0
-    price = pd.Series([write(each) for each in x], dtype=object)
-    price[5::50] = "unknown"
-    odd = odd_columns(pd.DataFrame({"price": price}), label, np.arange(300) == 0, 3)
-    assert odd.of(0) == [0]
-    assert odd.oddness[0, 0] > 5
-    assert [float(row[0]) for row in odd.middle] == pytest.approx([0, 10, 20], abs=0.5)
 
 
 def test_the_map_is_within_its_frame_and_parts_the_classes():

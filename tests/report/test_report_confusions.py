@@ -5,7 +5,6 @@ from playwright.sync_api import expect
 from report_tables import make_table
 
 from graylearn.report import ReportData
-from graylearn.report.payload import MAX_CONFUSIONS, build_payload
 
 CLASSES = ("cat", "dog", "owl")
 MISTAKEN = pd.DataFrame(
@@ -21,16 +20,6 @@ MISTAKEN = pd.DataFrame(
 
 def data(confusions):
     return ReportData(title="Pets", table=make_table(), classes=CLASSES, confusions=confusions)
-
-
-def test_pairs_are_told_by_index_and_only_the_largest():
-    assert build_payload(data(MISTAKEN))[0]["mistaken"] == [
-        [0, 1, 12.4, 0.311, 10],
-        [2, 0, 0.6, 0.015, 0],
-        [1, -1, 0.5, 0.012, 0],
-    ]
-    many = pd.concat([MISTAKEN] * MAX_CONFUSIONS, ignore_index=True)
-    assert len(build_payload(data(many))[0]["mistaken"]) == MAX_CONFUSIONS
 
 
 def test_the_page_says_how_often_a_label_is_mistaken(open_report):

@@ -73,7 +73,6 @@ def hostile_report(**fields):
             "accuracies": dict.fromkeys(HOSTILE[:3], (0.5, 0.1)),
             "probabilities": np.full((n, n), 1.0 / n),
             "judge": HOSTILE[0],
-            "found_by": HOSTILE,
             "features": np.arange(n)[:, None] * np.ones((1, 3)),
             "rows": pd.DataFrame(dict.fromkeys(NAMES, pd.Series(HOSTILE, dtype=object))),
             "command": HOSTILE[1],

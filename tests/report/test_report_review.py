@@ -142,16 +142,6 @@ def test_decisions_are_loaded_from_a_file(open_report, small):
     expect(page.locator("#progress")).to_have_text("0 of 60 suspects decided")
 
 
-def test_decisions_of_two_people_are_brought_together(open_report, small):
-    page = open_report(small)
-    press(page, "n", "k", "d")
-    hers = f"id,decision\n{photo(0)},keep\n{photo(1)},keep\n{photo(2)},drop\n"
-    load_decisions(page, hers, "3 decisions loaded, 1 in place of another.")
-    expect_verdicts(page, "keep", "keep", "drop", "")
-    page.click("#undo")
-    expect_verdicts(page, "keep", "drop", "", "")
-
-
 def test_decisions_of_another_run_are_not_loaded(open_report, small, tmp_path):
     page = open_report(small)
     press(page, "n", "k", "d")

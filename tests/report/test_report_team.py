@@ -86,13 +86,6 @@ def test_annotators_are_judged_and_samples_asked_about_again(open_report, team):
     expect(page.locator("#count")).to_have_text(re.compile("of 1 shown"))
 
 
-def test_without_either_there_is_no_section(open_report, small):
-    page = open_report(small)
-    for section in ("copies", "annotators"):
-        assert page.locator(f"#{section}").is_hidden()
-        assert page.locator(f"#{section}-link").is_hidden()
-
-
 def test_groups_and_people_of_another_set_are_refused(team, small):
     main, _ = build_payload(team)
     assert [group["indices"] for group in main["copies"]] == [[0, 90, 93], [70], [60, 63]]

@@ -6,11 +6,9 @@ import pytest
 from typer.testing import CliRunner
 from warm import Process
 
-from reproduction.cli import command, sweeping
+from reproduction.cli import command
 from reproduction.cli.command import app
 from reproduction.experiments import EXPERIMENTS
-from reproduction.store import Store
-from reproduction.sweep import Outcome
 
 QUICK = [
     "table2",
@@ -23,8 +21,6 @@ QUICK = [
     "--seeds",
     "0",
 ]
-
-LISTS = ("--methods", "--datasets", "--labels", "--protocol")
 
 
 def invoke(*words):
@@ -50,23 +46,9 @@ def test_one_line_a_cell_on_stderr_and_the_table_on_stdout(tmp_path):
     ("words", "message"),
     [
         (["table9"], "there is no experiment 'table9'; choose from table1"),
-        (["table2", "--methods", "glue"], "there is no method 'glue'"),
         (["table2", "--seeds", "0-x"], "--seeds is '0-x'; expected whole numbers"),
-        *[
-            (["table2", "--seeds", seeds], f"--seeds is '{seeds}'; expected whole numbers, or ranges")
-            for seeds in ("5-3", "0,5-3", ",", "", "²", "-1", "1-", "0.5")
-        ],
-        *[(["table2", flag, ","], f"{flag} is ','; expected names with commas") for flag in LISTS],
         (["table2", "--epochs-scale", "nan"], "epochs_scale is nan, expected a factor"),
-        (["table2", "--epochs-scale", "inf"], "epochs_scale is inf, expected a factor"),
-        (["table2", "--datasets", "mnist"], "table2 has none of the datasets mnist"),
         (["table2", "--labels", "specific"], "table2 has no specific labels, but random ones"),
-        (
-            ["table1,alpha", "--datasets", "iris"],
-            "none of table1, alpha has the datasets, labels and networks asked for",
-        ),
-        (["table2", "--check"], "--check is for `python -m reproduction docs`"),
-        (["table1", "--quick", "--device", "cuda:9"], "cuda"),
     ],
 )
 def test_errors_are_one_sentence(words, message, tmp_path):
@@ -82,90 +64,6 @@ def test_the_time_limit_leaves_cells_for_the_next_run(tmp_path):
     done = invoke(*QUICK, "--store", str(tmp_path / "a.jsonl"), "--time-limit", "0")
     assert done.exit_code == 0
     assert "1 cells are left for the next run of this command" in done.stderr
-
-
-def test_what_another_run_finished_meanwhile_is_said(tmp_path, capsys):
-    store = Store(tmp_path / "s.jsonl")
-    sweeping.close([Outcome([], store, "table2", ran=1, elsewhere=5), Outcome([], store, "released", ran=2)])
-    assert capsys.readouterr().err == "5 cells were finished by another run on the same store meanwhile\n"
-
-
-def test_several_experiments_run_one_after_the_other(tmp_path):
-    store = tmp_path / "both.jsonl"
-    words = ["table2,released", *QUICK[1:], "--store", str(store)]
-    done = invoke(*words)
-    assert done.exit_code == 0
-    assert "table2: 1 cell to run" in done.stderr
-    assert "released: 2 cells to run, 0 in" in done.stderr
-    wrong = invoke("table2,table9", "--store", str(tmp_path / "none.jsonl"))
-    assert "there is no experiment 'table9'" in wrong.stderr
-    assert not (tmp_path / "none.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "runs", "said"),
-    [
-        (
-            ["all", "--datasets", "iris"],
-            ["table2", "released"],
-            "table1 is skipped: it has none of the datasets iris, but digits/8",
-        ),
-        (
-            ["table1,table2", "--labels", "specific"],
-            ["table1"],
-            "table2 is skipped: it has no specific labels, but random ones",
-        ),
-        (["table1,table2", "--labels", "both"], ["table1", "table2"], ""),
-    ],
-)
-def test_of_several_those_that_lack_what_is_asked_for_are_skipped_before_any_runs(
-    words, runs, said, tmp_path
-):
-    store = ["--store", str(tmp_path / "a.jsonl")]
-    done = invoke(*words, "--quick", "--time-limit", "0", *store)
-    assert done.exit_code == 0
-    lines = done.stderr.splitlines()
-    begun = [place for place, line in enumerate(lines) if " to run, " in line]
-    assert [lines[place].split(":")[0] for place in begun] == runs
-    skipped = [place for place, line in enumerate(lines) if "is skipped" in line]
-    assert max(skipped, default=-1) < min(begun)
-    assert said in done.stderr
-
-
-def test_all_of_them_share_a_time_limit(tmp_path):
-    store = ["--store", str(tmp_path / "a.jsonl")]
-    done = invoke("all", "--quick", "--seeds", "0", "--time-limit", "0", *store)
-    assert done.exit_code == 0
-    asked = {line.split(":")[0]: line for line in done.stderr.splitlines() if " to run, " in line}
-    assert list(asked) == list(EXPERIMENTS)
-    pending = sum(int(line.split(": ")[1].split()[0]) for line in asked.values())
-    assert f"{pending} cells are left for the next run of this command" in done.stderr
-
-
-def test_places_that_cannot_be_written_are_told_before_anything_runs(tmp_path):
-    link = tmp_path / "link.jsonl"
-    link.symlink_to(tmp_path / "gone" / "a.jsonl")
-    done = invoke(*QUICK, "--store", str(link))
-    assert done.exit_code == 1
-    assert re.fullmatch(r"error: cannot write results to .*link.jsonl: No such file.*\n", done.stderr)
-
-
-def test_what_is_not_at_hand_is_named(tmp_path):
-    words = ["--data", str(tmp_path), "--seeds", "0", "--store", str(tmp_path / "t.jsonl"), "--epochs", "1"]
-    done = invoke("table2", "--datasets", "gene", *words)
-    assert done.exit_code == 0
-    assert "15 cells wait: needs data.csv, labels.csv" in done.stderr
-    assert f"{tmp_path} has none of these: --data FOLDER names it" in done.stderr
-
-
-def test_help_shows_every_experiment_and_examples():
-    shown = re.sub(r"\s+", " ", invoke("--help").stdout)
-    assert all(name in shown for name in EXPERIMENTS)
-    assert "python -m reproduction table1 --data ~/data --device cuda" in shown
-
-
-def test_seeds_are_lists_and_ranges():
-    assert command._numbers("--seeds", "0-3,7") == (0, 1, 2, 3, 7)
 
 
 STOPPED = """

@@ -1,18 +1,14 @@
 """Experiments are lists of cells: what the paper compares, and always what judges it."""
 
-import json
-
 import numpy as np
 import pytest
 
 from graylearn.data import Samples
 from graylearn.errors import DataError, SettingsError
 from reproduction import paper
-from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS
-from reproduction.grids import CORE
 from reproduction.options import Options
-from reproduction.sets import cell_samples, files_needed
+from reproduction.sets import cell_samples
 from reproduction.stand_ins import SHARED_WITH_CIFAR10, group_of, ood_classes
 from reproduction.units import make_units
 
@@ -55,40 +51,6 @@ def test_the_released_loop_is_declared_by_weight_scaling_and_length():
     assert {c.seed for c in EXPERIMENTS["released"].cells()} == set(range(5))
 
 
-def test_readings_begin_with_the_paper_s_own_cells_and_differ_from_them_by_name():
-    cells = EXPERIMENTS["readings"].cells()
-    table1 = {cell.key for cell in EXPERIMENTS["table1"].cells()}
-    plain = [c for c in cells if not c.options and not c.recipe and c.alpha != 0.55]
-    assert len(plain) == 5
-    assert [c.key for c in cells[:5]] == [c.key for c in plain]
-    assert {c.key for c in plain} <= table1
-    assert not {c.key for c in cells[5:]} & table1
-    assert all(Cell.from_dict(json.loads(json.dumps(cell.to_dict()))) == cell for cell in cells)
-
-
-def test_the_most_telling_cells_come_first():
-    cells = EXPERIMENTS["table1"].cells()
-    core = [cell.method in CORE for cell in cells]
-    assert core == sorted(core, reverse=True)
-    seeds = [cell.seed for cell in cells if cell.method in CORE]
-    assert seeds == sorted(seeds)
-    assert max(seeds) == 2
-
-
-def seeds_of(method, cells, dataset="cifar10"):
-    return {c.seed for c in cells if (c.method, c.dataset, c.ood) == (method, dataset, "tiny-imagenet")}
-
-
-def test_the_seeds_of_a_method_do_not_depend_on_which_others_were_asked_for():
-    cells = EXPERIMENTS["table1"].cells(Options(methods=("mae", "gce")))
-    assert seeds_of("mae", cells) == {0}  # as declared
-    assert seeds_of("gce", cells) == {0}  # declared nowhere: the fewest there are
-    assert seeds_of("standard", cells) == seeds_of("gl", cells) == {0, 1, 2}
-    assert {c.seed for c in EXPERIMENTS["table2"].cells(Options(methods=("gce",)))} == set(range(10))
-    only = EXPERIMENTS["table1"].cells(Options(methods=("gce",), only=True))
-    assert {cell.method for cell in only} == {"gce"}
-
-
 def test_options_change_every_cell():
     options = Options(
         methods=("gl", "mae"), only=True, datasets=("tiny-imagenet",), seeds=(7,), epochs_scale=0.1,
@@ -103,27 +65,6 @@ def test_options_change_every_cell():
         EXPERIMENTS["table1"].cells(Options(datasets=("iris",)))
     with pytest.raises(SettingsError, match="table2 has no specific labels, but random ones"):
         EXPERIMENTS["table2"].cells(Options(labels=("specific",)))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"methods": ("glue",)}, "there is no method 'glue'"),
-        ({"protocol": ("mine",)}, "protocol is 'mine'"),
-        ({"epochs": 3, "epochs_scale": 2.0}, "not both"),
-        ({"only": True}, "only needs methods"),
-        ({"workers": 0}, "workers is 0"),
-        ({"backend": "slurm"}, "backend is 'slurm'"),
-        *[
-            ({"epochs_scale": scale}, f"epochs_scale is {scale}, expected a factor above 0")
-            for scale in (0.0, -1.0, float("nan"), float("inf"), 1e7)
-        ],
-        *[({"time_limit": limit}, f"time_limit is {limit}, expected 0") for limit in (-1.0, float("nan"))],
-    ],
-)
-def test_wrong_options_are_refused_in_one_sentence(wrong, message):
-    with pytest.raises(SettingsError, match=message):
-        Options(**wrong)
 
 
 def test_gl_and_its_refined_fit_are_one_unit_and_tables_stack_seeds():
@@ -154,21 +95,6 @@ def test_tiny_imagenet_lends_no_class_of_cifar10_and_ten_equal_groups():
         group_of(lent, 10)
 
 
-def test_a_file_that_names_the_shared_classes_otherwise_is_refused():
-    strange = tiny_like()
-    renamed = tuple(f"class {place}" for place in range(200))
-    with pytest.raises(DataError, match="shares with CIFAR-10"):
-        ood_classes("tiny-imagenet", Samples(strange.x, strange.y, renamed, strange.ids, "image"))
-
-
-def test_what_is_not_at_hand_says_which_file_it_needs(tmp_path):
-    assert files_needed(("digits/8", "other-classes"), tmp_path) is None
-    assert files_needed(("iris", "smallest-class"), tmp_path) is None
-    assert files_needed(("gene", "smallest-class"), tmp_path) == "needs data.csv, labels.csv"
-    found = files_needed(("cifar100", "mini-imagenet/3"), tmp_path)
-    assert found.startswith("needs cifar-100-python/ or cifar100.npz and mini-imagenet/")
-
-
 def test_the_oracle_trains_on_the_very_samples_that_the_others_have_in_distribution():
     gl = next(c for c in EXPERIMENTS["table1"].cells(Options(quick=True)) if c.method == "gl")
     mixed, test = cell_samples(gl, None)
@@ -178,35 +104,3 @@ def test_the_oracle_trains_on_the_very_samples_that_the_others_have_in_distribut
     np.testing.assert_array_equal(mixed.clean().x, clean.x)
     np.testing.assert_array_equal(test.ids, same_test.ids)
     assert test.num_classes == 8
-
-
-def test_a_part_of_a_table_keeps_alpha_and_every_class():
-    cell = next(
-        c for c in EXPERIMENTS["table2"].cells(Options(quick=True, train_size=60)) if c.dataset == "wine"
-    )
-    train, _ = cell_samples(cell, None)
-    assert (~train.is_ood).sum() == 60
-    assert train.is_ood.sum() == round(60 / 9)
-
-
-def test_labels_can_be_asked_for():
-    only_random = EXPERIMENTS["table1"].cells(Options(labels=("random",)))
-    assert {cell.labels for cell in only_random} == {"random", "none"}
-    with pytest.raises(SettingsError, match="labels are 'wrong'"):
-        Options(labels=("wrong",))
-
-
-def test_networks_can_be_asked_for():
-    cells = EXPERIMENTS["architectures"].cells(Options(nets=("vgg19", "densenet121")))
-    assert {cell.net for cell in cells} == {"vgg19", "densenet121"}
-    with pytest.raises(SettingsError, match="has none of the networks vgg91, but resnet18, vgg19, "):
-        EXPERIMENTS["architectures"].cells(Options(nets=("vgg91",)))
-    with pytest.raises(SettingsError, match="none of the networks resnet18, but tables"):
-        EXPERIMENTS["table2"].cells(Options(nets=("resnet18",)))
-
-
-def test_alphas_can_be_asked_for():
-    cells = EXPERIMENTS["alpha"].cells(Options(alphas=(0.2, 0.5)))
-    assert {cell.alpha for cell in cells if cell.method != "oracle"} == {0.2, 0.5}
-    with pytest.raises(SettingsError, match="alphas are"):
-        Options(alphas=(1.0,))

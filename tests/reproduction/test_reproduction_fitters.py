@@ -7,11 +7,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from graylearn.errors import SettingsError
-from graylearn.estimator import pipeline
 from graylearn.methods import METHODS, make_method
 from graylearn.methods.base import Output, Step
-from reproduction import measure, tables
 from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS
 from reproduction.images import run_images
@@ -47,37 +44,6 @@ def test_a_cell_gets_the_same_bits_in_a_stack_and_alone():
         assert numbers(run_tables([cell], None)[0]) == numbers(measured), cell
 
 
-def test_protocols_differ_in_what_they_say():
-    paper, released, tuned = (
-        run_tables([Cell("table", "iris", "gl", 0, **settings)], None)[0]
-        for settings in (
-            {"epochs": 4},
-            {"protocol": "released", "net": "mlp-128", "epochs": 4, "batch_size": 128},
-            {"protocol": "tuned", "epochs": 16, "batch_size": 64},
-        )
-    )
-    assert paper["ood_samples"] == 9  # of 80 others: alpha .1
-    assert released["ood_samples"] == 50  # the whole class
-    assert tuned["epochs"] in (2, 4, 8, 16)
-    assert tuned["ood_auroc"] == pytest.approx(0.5, abs=0.5)
-
-
-def test_tuned_takes_the_shortest_of_the_best_training_times():
-    class Said:
-        predicted = np.zeros((8, 10), dtype=np.uint8)
-
-    # 10 held-out samples of class 1: after 1, 2, 4 and 8 epochs 3, 9, 9 and 5 are right
-    for epoch, right in {1: 3, 2: 9, 4: 9, 7: 5}.items():
-        Said.predicted[epoch, :right] = 1
-    fit = tables.Fit(WINE.but(epochs=8), None, None)
-    fit.result = type("Result", (), {"history": Said})
-    type(fit).y, before = np.ones(10, dtype=np.int64), type(fit).y
-    try:
-        assert tables._best_epochs(fit, np.arange(10)) == 2
-    finally:
-        type(fit).y = before
-
-
 def test_refining_a_table_begins_with_its_gl_fit_and_needs_four_classes():
     digits = Cell("table", "digits", "gl", 0, epochs=3, train_size=400, alpha=0.2)
     gl, refined = run_tables([digits, digits.but(method="gl+refine")], None)
@@ -90,25 +56,6 @@ def test_refining_a_table_begins_with_its_gl_fit_and_needs_four_classes():
     assert two[1]["accuracy"] == two[0]["accuracy"]
 
 
-def test_gl_and_its_refined_cell_share_one_training(monkeypatch):
-    trained = []
-    train = pipeline.train
-
-    def counted(*arguments, **options):
-        trained.append(type(options["method"]).__name__)
-        return train(*arguments, **options)
-
-    monkeypatch.setattr(pipeline, "train", counted)
-    gl = next(c for c in EXPERIMENTS["table1"].cells(Options(quick=True, epochs=1)) if c.method == "gl")
-    pair = (gl, gl.but(method="gl+refine"))
-    found = list(run_images(pair, None, "cpu"))
-    assert [cell for cell, _ in found] == list(pair)
-    assert trained == ["Gray"] + ["SoftTargets"] * found[1][1]["refined"]
-    assert found[1][1]["ood_auroc"] == found[0][1]["ood_auroc"]
-    alone = list(run_images(pair[1:], None, "cpu"))
-    assert numbers(alone[0][1]) == numbers(found[1][1])
-
-
 def test_an_image_cell_measures_calibration_in_twenty_bins():
     cell = next(c for c in EXPERIMENTS["sources"].cells(Options(quick=True, epochs=1)))
     ((_, measured),) = run_images([cell], None, "cpu")
@@ -119,14 +66,6 @@ def test_an_image_cell_measures_calibration_in_twenty_bins():
     assert sum(gaps) / sum(bins["count"]) == pytest.approx(measured["ece"], abs=1e-5)
     assert measured["samples"] == 133
     assert measured["ood_samples"] == 13
-
-
-def test_measured_numbers_are_plain_json():
-    logits = np.array([[2.0, 0.0], [0.0, 1.0]], dtype=np.float32)
-    found = rounded(measure.tested(logits, np.array([0, 0]), with_bins=True))
-    assert found["accuracy"] == 0.5
-    assert found["reliability"]["accuracy"].count(None) == 18  # an empty bin has none
-    assert rounded({"a": [float("nan"), 1 / 3]}) == {"a": [None, 0.333333]}
 
 
 def step(logits, target, forward=None):
@@ -170,21 +109,3 @@ def test_the_losses_of_the_released_loop_by_hand():
     for name, loss in LOSSES.items():
         found = loss(torch.tensor(scores), torch.tensor(labels))
         assert float(found) == pytest.approx(expected[name], rel=1e-9), name
-
-
-def test_the_weight_of_the_released_loop_moves_its_parts():
-    cell = Cell(
-        "table", "wine", "gl", 0, protocol="released", net="mlp-128", preset="released", batch_size=128
-    )
-    equal, shifted = (
-        run_tables([cell.but(**o)], None)[0] for o in ({"options": {"w": 0.5}}, {"options": {"w": 0.9}})
-    )
-    assert equal["ece"] == run_tables([cell], None)[0]["ece"]
-    assert equal["steps"] == 10  # one batch of wine's 104 rows in each epoch
-    assert shifted["samples"] == equal["samples"]
-
-
-def test_a_net_of_a_table_names_its_widths():
-    assert tables.hidden_widths("mlp-128-64") == (128, 64)
-    with pytest.raises(SettingsError, match="expected the widths of its layers"):
-        tables.hidden_widths("resnet18")

@@ -1,14 +1,11 @@
 """The results store: no line is lost or mixed, whoever writes and however a writer ends."""
 
 import dataclasses
-import errno
 import json
 import os
-import threading
 
 import pytest
 
-from graylearn.errors import DataError
 from reproduction.cells import Cell
 from reproduction.store import Store
 
@@ -52,14 +49,6 @@ def test_of_two_results_the_later_counts_and_experiments_keep_their_own(tmp_path
     assert store.pending([CELL, second], "ablation") == [second]
 
 
-def test_the_oracle_is_run_once_whatever_the_ood_samples():
-    image = Cell("image", "cifar10", "oracle", 0, ood="svhn", alpha=0.3, labels="specific")
-    assert image == image.but(ood="tiny-imagenet/3", alpha=0.05, labels="random")
-    table = CELL.but(method="oracle")
-    assert table == table.but(labels="specific", alpha=0.4)
-    assert table != table.but(ood="other-classes")  # of a table it says which classes are left
-
-
 @pytest.mark.parametrize("broken", [b'{"experiment": "tab', b"{", b'{"key": "\xc3', b"x" * 200_000])
 def test_a_last_line_that_was_cut_short_is_passed_over_and_mended(tmp_path, broken):
     store = Store(tmp_path / "results.jsonl")
@@ -82,71 +71,6 @@ def test_a_whole_last_line_that_lacks_its_newline_is_kept(tmp_path, filler):
     store.append(row(CELL.but(seed=2), n=3))
     assert [found["measured"]["n"] for found in store.rows()] == [1, 2, 3]
     assert store.path.read_bytes().count(b"\n") == 3
-
-
-def test_a_file_that_is_one_broken_line_is_mended_too(tmp_path):
-    store = Store(tmp_path / "results.jsonl")
-    store.path.write_bytes(b'{"experiment"')
-    assert store.rows() == []
-    store.append(row(n=1))
-    assert len(store.path.read_bytes().splitlines()) == len(store.rows()) == 1
-
-
-@pytest.mark.parametrize(("line", "what"), [(b"not json\n", "line 2 is not JSON"), (b"{}\n", "no result")])
-def test_a_foreign_line_in_the_middle_is_an_error_that_names_it(tmp_path, line, what):
-    store = Store(tmp_path / "results.jsonl")
-    store.append(row(n=1))
-    store.path.write_bytes(store.path.read_bytes() + line + store.path.read_bytes())
-    with pytest.raises(DataError, match=what):
-        store.rows()
-
-
-def test_what_others_append_is_read_from_where_one_was(tmp_path):
-    store = Store(tmp_path / "results.jsonl")
-    assert (store.end(), store.appended(0)) == (0, ([], 0))
-    store.append(row(n=1))
-    place = store.end()
-    assert place == len(store.path.read_bytes())
-    store.append(row(n=2))
-    whole = store.path.read_bytes()
-    store.path.write_bytes(whole + b'{"experiment": "tab')  # somebody is in the middle of a line
-    found, place = store.appended(place)
-    assert [line["measured"]["n"] for line in found] == [2]
-    assert place == store.end() == len(whole)
-    store.append(row(n=3))
-    assert [line["measured"]["n"] for line in store.appended(place)[0]] == [3]
-    store.path.write_bytes(whole)  # and somebody went back to an older file
-    assert [line["measured"]["n"] for line in store.appended(10**6)[0]] == [1, 2]
-
-
-def test_whether_it_can_be_written_is_asked_without_writing(tmp_path):
-    store = Store(tmp_path / "deep" / "results.jsonl")
-    store.check_writable()
-    assert list(store.path.parent.iterdir()) == []
-    store.append(row(n=1))
-    whole = store.path.read_bytes()
-    store.check_writable()
-    assert store.path.read_bytes() == whole
-    (tmp_path / "link").symlink_to(tmp_path / "gone" / "results.jsonl")
-    for path in (tmp_path, store.path / "below", tmp_path / "link"):
-        with pytest.raises(DataError, match="cannot write results to"):
-            Store(path).check_writable()
-
-
-def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
-    store = Store(tmp_path / "results.jsonl")
-    store.append(row(n=1))
-    whole = store.path.read_bytes()
-    write = os.write
-
-    def full(file, line):
-        write(file, line[: len(line) // 2])
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "write", full)
-    with pytest.raises(DataError, match=r"results\.jsonl: No space left"):
-        store.append(row(n=2))
-    assert store.path.read_bytes() == whole
 
 
 def _write_many(path, writer, count):
@@ -172,13 +96,3 @@ def test_several_processes_lose_and_mix_no_line(tmp_path):
     found = Store(path).rows()
     assert sorted(line["cell"]["seed"] for line in found) == list(range(writers * count))
     assert all(len(line["measured"]["filler"]) == line["measured"]["n"] % 7 * 3000 for line in found)
-
-
-def test_several_threads_lose_and_mix_no_line(tmp_path):
-    path, writers, count = tmp_path / "results.jsonl", 4, 30
-    threads = [threading.Thread(target=_write_many, args=(path, n, count)) for n in range(writers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(Store(path).rows()) == writers * count

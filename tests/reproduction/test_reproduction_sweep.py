@@ -1,25 +1,16 @@
 """Sweeps: what is done is not done twice, whatever ended the last one, and where it runs changes nothing."""
 
 import dataclasses
-import itertools
-import json
-import os
 import signal
-import time
-from contextlib import contextmanager, nullcontext
 
-import distributed
 import numpy as np
 import pytest
 from warm import Process
 
-from graylearn.errors import DataError, SettingsError
-from reproduction import sweep, tables, units
+from reproduction import sweep, tables
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import Experiment, Grid, Schedule, Source
 from reproduction.options import Options
-from reproduction.queue import Queue
-from reproduction.store import Store
 from reproduction.units import Failure
 
 SMALL = Experiment(
@@ -86,17 +77,6 @@ def test_a_second_sweep_runs_nothing_and_a_new_setting_runs_anew(alone, monkeypa
     assert outcome.left == 12  # none of the old results serves, and no cell may start
 
 
-def test_a_row_tells_all_that_its_number_rests_on(alone):
-    row = alone.rows()[0]
-    assert set(row) == {"experiment", "key", "cell", "measured", "hardware", "versions", "commit", "time"}
-    assert row["experiment"] == "small"
-    assert {"accuracy", "ece", "seconds", "samples", "ood_samples", "alpha", "ood_auroc"} <= set(
-        row["measured"]
-    )
-    assert row["versions"].keys() >= {"python", "torch", "numpy"}
-    assert os.sep not in json.dumps(row["cell"]).replace("digits/8", "")  # no path of this machine
-
-
 def test_two_processes_give_the_same_numbers(alone, tmp_path):
     outcome = run(SMALL, tmp_path / "small.jsonl", workers=2)
     assert numbers(outcome.rows()) == numbers(alone.rows())
@@ -106,25 +86,6 @@ def test_a_dask_cluster_gives_the_same_numbers(alone, tmp_path):
     outcome = run(SMALL, tmp_path / "s.jsonl", backend="dask", workers=1)  # a cluster of its own
     assert outcome.ran == 12
     assert numbers(outcome.rows()) == numbers(alone.rows())
-
-
-@contextmanager
-def cluster_in_this_process():
-    """The address of a cluster whose one worker is a thread: none has to import anything."""
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",  # none would be a port that another cluster may hold
-    ) as cluster:  # fmt: skip
-        yield cluster.scheduler_address
-
-
-def test_a_scheduler_that_does_not_answer_is_said_in_one_sentence(tmp_path, monkeypatch):
-    def silent(*_, **__):
-        raise OSError("Timed out")
-
-    monkeypatch.setattr(distributed, "Client", silent)
-    with pytest.raises(SettingsError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
-        run(SMALL, tmp_path / "small.jsonl", backend="dask", address="tcp://127.0.0.1:1")
 
 
 def test_a_sweep_killed_with_kill_9_goes_on_where_it_was(tmp_path):
@@ -138,143 +99,6 @@ def test_a_sweep_killed_with_kill_9_goes_on_where_it_was(tmp_path):
     assert outcome.ran == len(outcome.cells) - 4 > 0
     assert path.read_bytes().startswith(whole)
     assert len(path.read_bytes().splitlines()) == len(outcome.rows()) == len(outcome.cells)
-
-
-def test_cells_of_another_experiment_are_taken_over(alone, tmp_path):
-    other = Experiment("other", "other", SMALL.grids[:1], ())
-    path = tmp_path / "small.jsonl"
-    path.write_bytes(alone.store.path.read_bytes())
-    outcome = run(other, path)
-    assert outcome.ran == 0
-    assert {row["experiment"] for row in outcome.rows()} == {"other"}
-    assert len(Store(path).rows("small")) == 12
-    # and from the store of an experiment that lies beside
-    beside = tmp_path / "mine.jsonl"
-    path.rename(tmp_path / "table1.jsonl")
-    assert run(other, beside).ran == 0
-    assert len(Store(beside).rows("other")) == 9
-
-
-def test_a_refreshed_sweep_runs_again_and_the_new_result_counts(alone, tmp_path):
-    only = Experiment("small", "small", (Grid("table", (Source("iris"),), ("standard",)),), ())
-    path = tmp_path / "small.jsonl"
-    run(only, path)
-    assert run(only, path, refresh=True).ran == 1
-    assert len(path.read_bytes().splitlines()) == 2
-    assert len(Store(path).rows()) == 1
-
-
-def test_a_store_that_cannot_be_written_fails_before_anything_is_trained(tmp_path, monkeypatch):
-    def trains(*_):
-        raise AssertionError("trained")
-
-    monkeypatch.setattr(units, "run_tables", trains)
-    link = tmp_path / "link.jsonl"
-    link.symlink_to(tmp_path / "gone" / "s.jsonl")  # there is nothing to read, and no folder to write to
-    with pytest.raises(DataError, match="cannot write results to"):
-        run(SMALL, link)
-
-
-def test_a_store_that_has_all_need_not_be_written(alone, monkeypatch):
-    def refuse(_):
-        raise DataError("read-only")
-
-    monkeypatch.setattr(Store, "check_writable", refuse)
-    assert run(SMALL, alone.store.path).ran == 0
-    with pytest.raises(DataError, match="read-only"):
-        run(SMALL, alone.store.path, refresh=True)
-
-
-def test_data_that_is_not_at_hand_keeps_its_row_waiting(tmp_path):
-    options = {
-        "datasets": ("gene", "iris"),
-        "methods": ("standard",),
-        "only": True,
-        "seeds": (0,),
-        "epochs": 1,
-    }
-    outcome = run(EXPERIMENTS["table2"], tmp_path / "table2.jsonl", data=tmp_path, **options)
-    assert outcome.ran == 1
-    assert set(outcome.waiting.values()) == {"needs data.csv, labels.csv"}
-    assert [cell.dataset for cell in outcome.cells if cell.key in outcome.waiting] == ["gene"]
-
-
-@pytest.mark.parametrize("refresh", [False, True])
-def test_a_sweep_passes_over_what_another_finished_meanwhile(tmp_path, refresh):
-    path = tmp_path / "s.jsonl"
-    grid = Grid("table", (Source("iris"),), ("standard", "gl", "spl"), seeds=(0, 5))
-    both = Experiment("small", "s", (grid,), ())
-    if refresh:
-        run(both, path)
-    others, heard = [], []
-
-    def report(row, number, total):
-        heard.append((number, total))
-        if not others:
-            others.append(run(both, path, refresh=refresh))
-
-    outcome = sweep.sweep(both, Options(store=path, refresh=refresh), report)
-    assert (outcome.ran, outcome.elsewhere, outcome.left) == (1, 5, 0)
-    assert heard == [(1, 6)]
-    assert others[0].ran == (6 if refresh else 5)
-    assert len(outcome.rows()) == 6
-
-
-@pytest.mark.parametrize("backend", ["processes", "dask"])
-def test_workers_are_given_nothing_that_another_sweep_finished_meanwhile(tmp_path, monkeypatch, backend):
-    seeds = tuple(range(0, 150, 5))  # each a unit of its own
-    many = Experiment("small", "s", (Grid("table", (Source("iris"),), ("standard",), seeds=seeds),), ())
-    store, looks, look = Store(tmp_path / "s.jsonl"), [], Queue._look
-
-    def others_first(queue):
-        looks.append(1)
-        if len(looks) == 5:  # four units are given out
-            for cell in many.cells()[10:]:
-                store.append({"experiment": "small", "key": cell.key, "cell": cell.to_dict(), "measured": {}})
-        look(queue)
-
-    monkeypatch.setattr(Queue, "_look", others_first)
-    with cluster_in_this_process() if backend == "dask" else nullcontext() as address:
-        options = Options(store=store.path, workers=2, backend=backend, address=address)
-        outcome = sweep.sweep(many, options)
-    assert (outcome.ran, outcome.elsewhere, len(outcome.rows())) == (10, 20, 30)
-
-
-def test_two_sweeps_that_begin_together_share_the_work(tmp_path):
-    """In step all the way, each unit as long as any other: the worst that can be."""
-    store = Store(tmp_path / "table2.jsonl")
-    methods = ("standard", "nl", "standard+nl", "gl", "oracle", "gl-label", "gl+refine")
-    cells = EXPERIMENTS["table2"].cells(
-        Options(quick=True, datasets=("iris", "wine"), methods=methods, only=True)
-    )
-    queues = [Queue(store, "table2", cells, 0) for _ in range(2)]
-    for seed, queue in enumerate(queues):
-        queue._draw.seed(seed)
-    for drawn in itertools.zip_longest(*queues, fillvalue=()):
-        for queue, unit in zip(queues, drawn, strict=True):
-            for cell in unit:
-                queue.append(
-                    {"experiment": "table2", "key": cell.key, "cell": cell.to_dict(), "measured": {}}
-                )
-    assert {row["key"] for row in store.rows()} == {cell.key for cell in cells}
-    assert len(cells) == 28
-    assert len(store.path.read_bytes().splitlines()) <= 46  # 56 if each ran everything
-
-
-def test_what_was_trained_when_the_time_was_up_is_stored(tmp_path, monkeypatch):
-    run_tables = units.run_tables
-
-    def slow(unit, folder):
-        measured = run_tables(unit, folder)
-        clock.append(1e6)  # the limit passes while the five seeds of a unit are trained as one stack
-        return measured
-
-    clock, now = [0.0], time.time
-    monkeypatch.setattr(units, "run_tables", slow)
-    monkeypatch.setattr(sweep.time, "time", lambda: now() + clock[-1])
-    grid = Grid("table", (Source("iris"),), ("standard", "gl"), seeds=(0, 1, 2, 3, 4))
-    outcome = run(Experiment("small", "s", (grid,), ()), tmp_path / "s.jsonl", time_limit=600.0)
-    assert (outcome.ran, outcome.left, len(outcome.rows())) == (5, 5, 5)
 
 
 def test_a_cell_that_diverges_fails_alone(tmp_path, monkeypatch):
@@ -294,13 +118,3 @@ def test_a_cell_that_diverges_fails_alone(tmp_path, monkeypatch):
     assert "NaN or infinite" in outcome.failed[0].reason
     assert [(number, total) for _, number, total in heard] == [(1, 3), (2, 3), (3, 3)]
     assert isinstance(heard[1][0], Failure)
-
-
-def test_a_cell_that_fails_without_a_word_is_told_by_the_kind_of_its_error(monkeypatch):
-    def fail(*_):
-        raise RuntimeError
-
-    monkeypatch.setattr(units, "run_tables", fail)
-    (cell,) = Grid("table", (Source("iris"),), ("standard",)).cells(Options())
-    ((failure,),) = units.run_unit((cell,), "table2", None, None)
-    assert failure == Failure(cell, "RuntimeError: RuntimeError")

@@ -1,7 +1,6 @@
 """What a cell leaves on the disk: a killed one resumes, one at work tells how far it is."""
 
 import os
-import re
 import signal
 import time
 from dataclasses import replace
@@ -12,15 +11,13 @@ import torch
 from filelock import FileLock
 from warm import Process
 
-from graylearn.errors import FolderTakenError
 from graylearn.estimator import pipeline
-from reproduction import progress, sweep
+from reproduction import sweep
 from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS
 from reproduction.images import run_images
 from reproduction.measure import rounded
 from reproduction.options import Options
-from reproduction.progress import followed
 from reproduction.traces import Traces
 
 HELD = """
@@ -109,15 +106,6 @@ def test_two_workers_killed_with_kill_9_resume_and_give_the_same_numbers(tmp_pat
     assert not folder.exists()
 
 
-def test_a_cell_that_another_process_trains_is_left_to_it(tmp_path, one_thread):
-    folder = tmp_path / "checkpoints" / FEW.key
-    folder.mkdir(parents=True)
-    (folder / "theirs").touch()
-    with FileLock(folder / ".training.lock"), pytest.raises(FolderTakenError, match="another process is"):
-        list(run_images([FEW], None, "cpu", Traces(checkpoints=tmp_path / "checkpoints")))
-    assert (folder / "theirs").exists()
-
-
 def test_checkpoints_of_other_settings_are_begun_anew(tmp_path, one_thread):
     traces = Traces(checkpoints=tmp_path / "checkpoints")
     other = FEW.but(epochs=3)
@@ -127,19 +115,3 @@ def test_checkpoints_of_other_settings_are_begun_anew(tmp_path, one_thread):
     assert measured_of([FEW], traces) == expected
     traces.clear(FEW)
     assert not (tmp_path / "checkpoints").exists()
-
-
-def test_progress_is_told_while_a_cell_trains(tmp_path, monkeypatch, one_thread):
-    monkeypatch.setattr(progress, "_LOOK", 0.01)
-    path, told = tmp_path / "sweep.log", []
-    monkeypatch.setattr(Traces, "progressing", lambda self, cell: progress.Progress(str(cell), 6, path, 0.0))
-    path.write_text("a line of an earlier sweep\n")
-    with followed(path, told.append):
-        list(run_images([FEW], None, "cpu", Traces(progress=path)))
-    assert path.read_text().splitlines()[1:] == told
-    assert len(told) == 6
-    assert re.fullmatch(
-        r"\d{4}-\d\d-\d\d [\d:]{8} digits/8 gl seed 0 .*: epoch 2/6, accuracy 0\.\d{4}, \d+ images/s, "
-        r"\d+ s left",
-        told[1],
-    )

@@ -10,14 +10,11 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_digits
 from torch import nn
 
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import SettingsError
 from graylearn.losses import gray_loss
-from graylearn.nets import make
 from reproduction.theory import (
-    CROSS_ENTROPY_LIPSCHITZ,
     Assumptions,
     discrepancy,
     gray_bound,
@@ -79,33 +76,6 @@ def test_gray_loss_is_cross_entropy_plus_the_remainder_and_the_remainder_is_neve
             torch.testing.assert_close(whole, split, rtol=1e-12, atol=1e-14 * (1 + size))
 
 
-@quick
-@given(labelled_logits(most=6))
-def test_the_papers_remainder_is_ours_once_its_sum_runs_over_the_classes(case):
-    values, label, _ = case
-    found = remainder(torch.tensor([values], dtype=torch.float64), torch.tensor([label]), confidence="label")
-    with localcontext() as context:
-        context.prec = 60
-        q_all = exact_pieces(values, label)[2]
-        q = q_all[label]
-        mended = (1 - q) * (q * (1 - q)).ln() - (1 - q) * sum((1 - p).ln() for p in q_all)
-        assert found.item() == pytest.approx(float(mended), rel=1e-10, abs=1e-12)
-
-
-def test_the_papers_printed_remainder_is_another_number():
-    logits = torch.tensor([[1.0, 0.0, -1.0]], dtype=torch.float64)
-    q = logits.softmax(1)[0, 0].item()
-    printed = (1 - q) * math.log(q * (1 - q)) - (1 - q) * 3 * math.log(1 - q)
-    assert printed > 0 > remainder(logits, torch.tensor([0]), confidence="label").item()
-
-
-@quick
-@given(st.lists(st.floats(-30, 30), min_size=2, max_size=2), st.integers(0, 1))
-def test_with_two_classes_nothing_remains(values, label):
-    logits = torch.tensor([values], dtype=torch.float64)
-    assert remainder(logits, torch.tensor([label])).item() == pytest.approx(0, abs=1e-13)
-
-
 def test_the_gradients_of_the_two_parts_add_up_with_the_confidence_constant():
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(5, 4, 3, generator=generator, dtype=torch.float64).requires_grad_()
@@ -122,7 +92,12 @@ def test_the_gradients_of_the_two_parts_add_up_with_the_confidence_constant():
 
 
 @pytest.mark.parametrize(
-    ("classes", "leads_up"), [(2, True), (10, True), (19, True), (20, False), (100, False)]
+    ("classes", "leads_up"),
+    [
+        (2, True),
+        (19, True),
+        (20, False),
+    ],
 )
 def test_without_detaching_a_uniform_start_unlearns_the_label_from_twenty_classes_on(classes, leads_up):
     logits = torch.zeros(1, classes, dtype=torch.float64, requires_grad=True)
@@ -165,12 +140,6 @@ def test_bounds_are_the_numbers_worked_by_hand():
     assert gray_bound(WORKED, 1 + math.e / 2).complexity == pytest.approx(4 * 1.5 * 4 * 0.12 * 3)
 
 
-def test_lambda_limit_is_the_number_worked_by_hand():
-    assert lambda_limit(WORKED, 1.5 * 15.9906553 / 2) == pytest.approx(1.5, rel=1e-6)
-    assert lambda_limit(WORKED, 1.5 * 15.9906553 / 2 - 1) == pytest.approx(1 + math.e / 2, rel=1e-6)
-    assert lambda_limit(replace(WORKED, norms=(1e3, 1e3)), 0.0) == math.inf
-
-
 def test_the_printed_bounds_meet_where_the_docstring_says_and_not_at_the_printed_condition():
     given_norms = replace(WORKED, norms=(1.0, 1.5), num_classes=3, input_norm=3.0)
     meeting = 1 + math.exp((math.sqrt(4 * math.log(2)) + 1) * 1.5 / 3 - 2.0) / 2
@@ -178,68 +147,6 @@ def test_the_printed_bounds_meet_where_the_docstring_says_and_not_at_the_printed
     printed = lambda_limit(given_norms, log_sum_exp=2.0)
     assert printed > meeting
     assert gray_bound(given_norms, printed).total > standard_bound(given_norms).total
-
-
-@quick
-@given(st.floats(1.01, 50), st.floats(0.1, 50), st.integers(1, 1000), st.integers(0, 1000))
-def test_bounds_grow_with_what_should_make_them_grow(factor, norm, num_in, num_ood):
-    base = replace(WORKED, norms=(norm, 2.0), num_in=num_in, num_ood=num_ood)
-    lambda_ = 1.5
-    for bound in (standard_bound, lambda given: gray_bound(given, lambda_)):
-        assert bound(replace(base, discrepancy=0.5 * factor)).total >= bound(base).total
-        assert bound(replace(base, input_norm=1.5 * factor)).total > bound(base).total
-        assert bound(replace(base, delta=0.16 / factor)).total > bound(base).total
-        assert bound(replace(base, num_in=2 * num_in, num_ood=2 * num_ood)).sampling < bound(base).sampling
-    assert standard_bound(replace(base, norms=(norm * factor, 2.0))).total > standard_bound(base).total
-    assert standard_bound(replace(base, norms=(norm, 2.0, 1.0))).total > standard_bound(base).total
-    assert gray_bound(base, lambda_ * factor).total > gray_bound(base, lambda_).total
-    assert lambda_limit(replace(base, num_classes=8), 1.0) <= lambda_limit(base, 1.0)
-
-
-def test_a_clean_set_has_no_discrepancy_term_and_the_plain_rate():
-    clean = replace(WORKED, num_ood=0)
-    assert standard_bound(clean).discrepancy == 0
-    assert clean.rate == pytest.approx(0.1)
-
-
-def test_cross_entropys_lipschitz_constant_is_reached_by_a_sure_and_wrong_network():
-    logits = torch.tensor([[-60.0, 60.0]], dtype=torch.float64, requires_grad=True)
-    (gradient,) = torch.autograd.grad(F.cross_entropy(logits, torch.tensor([0])), logits)
-    assert gradient.norm().item() == pytest.approx(CROSS_ENTROPY_LIPSCHITZ)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"num_in": 0}, "0 in-distribution"),
-        ({"num_ood": -1}, "-1 ood"),
-        ({"num_classes": 1}, "num_classes is 1"),
-        ({"norms": ()}, "norms are"),
-        ({"norms": (1.0, -1.0)}, "norms are"),
-        ({"delta": 0.0}, "delta is 0.0"),
-        ({"input_norm": math.nan}, "input_norm is nan"),
-        ({"discrepancy": -0.1}, "discrepancy is -0.1"),
-    ],
-)
-def test_assumptions_that_cannot_hold_are_named(change, message):
-    with pytest.raises(SettingsError, match=message):
-        replace(WORKED, **change)
-
-
-def test_lambda_out_of_reach_is_named():
-    with pytest.raises(SettingsError, match=r"lambda is 1\.0"):
-        gray_bound(WORKED, 1.0)
-    with pytest.raises(SettingsError, match="log_sum_exp is inf"):
-        lambda_limit(WORKED, math.inf)
-
-
-def test_layer_norms_of_linear_layers_are_those_of_their_matrices():
-    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
-    with torch.no_grad():
-        model[0].weight.copy_(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
-        model[2].weight.copy_(torch.tensor([[3.0, 4.0]]))
-    assert layer_norms(model) == pytest.approx([5, 5])
-    assert layer_norms(model, torch.zeros(7, 2)) == pytest.approx([5, 5])
 
 
 def test_layer_norms_of_a_convolution_are_those_of_the_matrix_it_stands_for():
@@ -278,84 +185,3 @@ def test_discrepancy_finds_the_supremum_where_it_can_be_worked_out(loss_bound):
     assert found.gaps == pytest.approx(truth, abs=0.03 * scale)
     assert found.value == max(found.gaps)
     assert 0 < found.error < 0.02 * scale
-
-
-def test_discrepancy_is_small_between_halves_of_one_set_and_large_between_strangers():
-    x, y = load_digits(return_X_y=True)
-    same = discrepancy(x[::2], y[::2], x[1::2], y[1::2], steps=100)
-    assert same.value < 0.1
-    assert max(same.training_gaps) > max(same.gaps)
-    low, high = y < 5, y >= 5
-    strangers = discrepancy(x[low], y[low], x[high], y[high] - 5, steps=100)
-    assert strangers.value > 0.9
-    # Ood samples with random labels: no network is right about them more often than by chance, in 1 of 5.
-    random_labels = np.random.default_rng(0).integers(0, 5, high.sum())
-    noise = discrepancy(x[low], y[low], x[high], random_labels, steps=100)
-    assert 0.6 < noise.value < 0.9
-
-
-def test_discrepancy_repeats_itself_takes_any_module_and_leaves_it_and_the_random_numbers_alone():
-    generator = torch.Generator().manual_seed(1)
-    x_a, x_b = torch.randn(2, 40, 1, 4, 4, generator=generator)
-    y_a, y_b = torch.randint(3, (2, 40), generator=generator)
-    model = nn.Sequential(
-        nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Dropout(0.2), nn.Linear(16, 3)
-    )
-    before = {name: value.clone() for name, value in model.state_dict().items()}
-    state = torch.get_rng_state()
-    first = discrepancy(x_a, y_a, x_b, y_b, model=model, steps=5, batch_size=8)
-    assert torch.equal(torch.get_rng_state(), state)
-    torch.rand(3)
-    assert discrepancy(x_a, y_a, x_b, y_b, model=model, steps=5, batch_size=8) == first
-    assert discrepancy(x_a, y_a, x_b, y_b, model=model, steps=5, batch_size=8, seed=1) != first
-    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"x_a": np.ones((3, 2)), "y_a": np.zeros(3, int)}, DataError, "N of at least 4"),
-        ({"y_a": np.zeros(5, int)}, DataError, "y_a \\(5,\\)"),
-        ({"y_b": np.full(6, -1)}, DataError, "y_b holds negative"),
-        ({"y_b": np.full(6, 0.5)}, DataError, "y_b holds negative or broken"),
-        ({"x_b": np.full((6, 2), np.nan)}, DataError, "x_b holds NaN"),
-        ({"x_b": np.ones((6, 3))}, DataError, "one network must take both"),
-        ({"loss_bound": 0.0}, SettingsError, "loss_bound is 0.0"),
-        ({"steps": 0}, SettingsError, "steps is 0"),
-    ],
-)
-def test_discrepancy_names_what_is_wrong_with_its_input(change, error, message):
-    sound = {"x_a": np.ones((6, 2)), "y_a": np.zeros(6, int), "x_b": np.ones((6, 2)), "y_b": np.zeros(6, int)}
-    with pytest.raises(error, match=message):
-        discrepancy(**{**sound, **change})
-
-
-def test_the_page_says_what_a_real_network_shows():
-    """docs/how/theory.md: digits, eights and nines under random labels of the others, after ten epochs."""
-    x, y = load_digits(return_X_y=True)
-    x, y = torch.tensor(x, dtype=torch.float32) / 16, torch.tensor(y)
-    is_ood = y >= 8
-    torch.manual_seed(0)
-    y[is_ood] = torch.randint(8, (int(is_ood.sum()),))
-    net = make("mlp", num_classes=8, in_shape=(64,))
-    optimizer = torch.optim.Adam(net.parameters())
-    for _ in range(10):
-        for rows in torch.randperm(len(x)).split(16):
-            optimizer.zero_grad()
-            gray_loss(net(x[rows]), y[rows]).backward()
-            optimizer.step()
-    with torch.no_grad():
-        logits = net(x)
-    given = Assumptions(
-        num_in=int((~is_ood).sum()),
-        num_ood=int(is_ood.sum()),
-        num_classes=8,
-        norms=layer_norms(net),
-        input_norm=x.norm(dim=1).max().item(),
-        discrepancy=discrepancy(x[~is_ood], y[~is_ood], x[is_ood], y[is_ood], steps=100).value,
-        loss_bound=torch.nn.functional.cross_entropy(logits, y, reduction="none").max().item(),
-    )
-    left = remainder(logits, y)
-    assert left[is_ood].mean() < 10 * left[~is_ood].mean() < 0
-    assert standard_bound(given).total > 100 * given.loss_bound
-    assert lambda_limit(given, logits.logsumexp(1).max().item()) == float("inf")

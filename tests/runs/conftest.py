@@ -36,13 +36,13 @@ def finished(tmp_path):
                 "label": [str(prepared.train.classes[k]) for k in prepared.train.y],
                 "score": [0.9 if name in suspects else 0.1 for name in ids],
                 "suspected": [name in suspects for name in ids],
+                "level": [
+                    "sure" if name in (sure or ()) else "review" if name in suspects else "" for name in ids
+                ],
                 "kind": [_kind(suspects, name) for name in ids],
                 "suggested": pa.array([suspects.get(name) for name in ids], pa.string()),
             }
         )
-        if sure is not None:  # runs of 0.1.0 have no levels
-            levels = ["sure" if name in sure else "review" if name in suspects else "" for name in ids]
-            table = table.append_column("level", pa.array(levels))
         pa.parquet.write_table(table, folder.audit_parquet)
         folder.summary.write_text(json.dumps({}))
         return folder.path

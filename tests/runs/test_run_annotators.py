@@ -10,11 +10,10 @@ from run_helpers import blobs
 from typer.testing import CliRunner
 
 from graylearn.cli.main import app
-from graylearn.data.encoding.label_notes import note_labels
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs import RunProgress, RunSettings
 from graylearn.runs.apply import apply_decisions
-from graylearn.runs.crowd import opinions, prepare_crowd, with_consensus
+from graylearn.runs.crowd import opinions, prepare_crowd
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.tasks import write_tasks
 
@@ -119,26 +118,6 @@ def test_what_cannot_be_is_refused(folder, tmp_path):
             opinions(RunSettings(data=str(path / "rows.csv"), annotations=str(tmp_path / "long.csv")))
 
 
-def test_words_for_no_label_and_samples_that_nobody_labelled_are_told(folder, tmp_path):
-    path, _ = folder
-    table = pd.read_csv(path / "wide.csv", sep=";", dtype=str)
-    table.loc[:4, PEOPLE] = None
-    table.loc[5:9, "anna"] = "NA"
-    table.to_csv(tmp_path / "wide.csv", index=False)
-    settings = RunSettings(
-        data=str(tmp_path / "wide.csv"), annotators=tuple(PEOPLE), id="id", missing_labels="skip"
-    )
-    progress = RunProgress(quiet=True)
-    run = RunFolder(tmp_path / "run")
-    run.stages.mkdir(parents=True)
-    with progress.of_warnings():
-        with_consensus(settings, run, progress)
-        note_labels(["NA", "ant"], [4, 86])  # as the audit says it of the final consensus
-    assert "5 samples without a label by any annotator are left out" in progress.notes
-    (note,) = [note for note in progress.notes if "counts as a class" in note]
-    assert note.startswith("the label 'NA', given 5 times, counts as a class")
-
-
 @pytest.mark.parametrize("name", ["wide.csv", "wide.xlsx"])
 def test_samples_go_by_their_line_in_the_data(folder, tmp_path, name):
     path, _ = folder
@@ -170,19 +149,3 @@ def test_images_go_by_their_paths_in_the_data(tmp_path):
     assert list(prepared.shown.ids) == list(crowd.samples) == files
     written = pd.read_csv(run.consensus_csv)
     assert written["file"].tolist() == [f"../data/{file}" for file in files], "as seen from the run folder"
-
-
-def test_a_test_set_is_read_by_the_encoding_of_the_data(folder, tmp_path):
-    path, y = folder
-    table = pd.read_csv(path / "wide.csv", sep=";", dtype={"id": str}).replace("bee", "abeille mâle")
-    table.to_csv(tmp_path / "wide.csv", index=False, encoding="cp1252")
-    test = table.drop(columns=PEOPLE).assign(consensus=np.array(["ant", "abeille mâle", "cow"])[y])
-    test.to_csv(tmp_path / "test.csv", index=False, encoding="cp1252")
-    files = {"data": str(tmp_path / "wide.csv"), "test": str(tmp_path / "test.csv")}
-    settings = RunSettings(**files, annotators=tuple(PEOPLE), id="id", encoding="cp1252")
-    run = RunFolder(tmp_path / "run")
-    run.stages.mkdir(parents=True)
-    prepared, _ = prepare_crowd(settings, run, RunProgress(quiet=True))
-    assert prepared.test is not None
-    assert prepared.test.classes == ("abeille mâle", "ant", "cow")
-    assert "abeille mâle" in run.consensus_csv.read_text(encoding="cp1252")

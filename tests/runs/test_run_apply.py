@@ -1,7 +1,6 @@
 """Decisions carried out: what was decided changes, all else stays byte by byte."""
 
 import json
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -12,13 +11,10 @@ import pytest
 from run_helpers import decide
 from warm import Process
 
-from graylearn.errors import CheckpointError, DataError, FolderTakenError, SettingsError
+from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.runs import RunProgress, RunSettings
 from graylearn.runs import run as start
 from graylearn.runs.apply import apply_decisions
-from graylearn.runs.folder import RunFolder
-from graylearn.runs.source import read_source
-from graylearn.runs.tasks import write_tasks
 
 NASTY = (
     "id;note;label\r\n"
@@ -134,63 +130,16 @@ def test_npz_with_as_many_features_as_samples(tmp_path, finished):
         apply_decisions(finished(data), decide(tmp_path, "6,drop,"), tmp_path / "c.npz")
 
 
-def test_npz_of_any_names(tmp_path, finished):
-    data, x = tmp_path / "a.npz", np.arange(16.0).reshape(4, 4)
-    np.savez(tmp_path / "b.npz", x=x, y=[0, 1, 0, 1], ids=[5, 6, 7, 8], once=[1, 2])
-    with zipfile.ZipFile(tmp_path / "b.npz") as archive, zipfile.ZipFile(data, "w") as written:
-        for name in archive.namelist():
-            written.writestr(name, archive.read(name))
-        written.writestr("file.npy", archive.read("once.npy"))
-    apply_decisions(finished(data), decide(tmp_path, "6,drop,"), tmp_path / "c.npz")
-    with np.load(tmp_path / "c.npz") as found:
-        assert (found["ids"].tolist(), found["file"].tolist()) == ([5, 7, 8], [1, 2])
-
-
-def test_rows_that_are_no_samples_are_counted(tmp_path, finished):
-    data = tmp_path / "a.csv"
-    data.write_bytes(b"a,label\n1,x\n2,\n3,y\n4,x\n5,\n")
-    run = finished(data, missing_labels="skip")
-    summary = apply_decisions(run, decide(tmp_path, "5,drop,"), tmp_path / "clean.csv")
-    assert (summary["samples"], summary["dropped"], summary["left_out"]) == (3, 1, 2)
-
-
-@pytest.mark.parametrize("name", ["data.json", "summary.json"])
-@pytest.mark.parametrize("content", ["[]", "null", "3", '"x"', "[" * 100_000])
+@pytest.mark.parametrize(
+    ("name", "content"), [("data.json", "[" * 100_000), ("data.json", "{}"), ("summary.json", "null")]
+)
 def test_a_damaged_run_is_told(tmp_path, finished, name, content):
     data = tmp_path / "a.csv"
     data.write_bytes(b"a,label\n1,x\n2,y\n")
     run = finished(data)
     (run / name).write_text(content)
-    with pytest.raises(CheckpointError, match=rf"{name} is damaged \(.*\); make the run anew"):
+    with pytest.raises(CheckpointError, match=rf"{name} is damaged"):
         apply_decisions(run, decide(tmp_path, "2,drop,"), tmp_path / "clean.csv")
-
-
-def test_a_run_that_may_not_be_read_is_not_called_damaged(tmp_path, monkeypatch):
-    def denied(*given, **named):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("pathlib.Path.read_text", denied)  # who is root may read all
-    with pytest.raises(CheckpointError, match=r"summary\.json may not be read: permission denied$"):
-        RunFolder(tmp_path).read_json(tmp_path / "summary.json")
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"source": []}, {"source": {"columns": []}}, {"source": None}, {"encoding": {}}, {"fingerprint": 3}],
-)
-def test_a_run_that_does_not_tell_what_was_read_is_damaged(tmp_path, finished, changes):
-    data = tmp_path / "a.csv"
-    data.write_bytes(b"a,label\n1,x\n2,y\n")
-    run = finished(data)
-    saved = json.loads((run / "data.json").read_text())
-    (run / "data.json").write_text(json.dumps(saved | changes))
-    for act in (read_source, lambda folder: write_tasks(folder.path, tmp_path / "tasks.json")):
-        with pytest.raises(CheckpointError, match=r"data\.json is damaged \(.*\); make the run anew"):
-            act(RunFolder(run))
-    saved["source"]["form"] = "nobody's"
-    (run / "data.json").write_text(json.dumps(saved))
-    with pytest.raises(CheckpointError, match=r"damaged \(\"nobody's\" is missing or unknown\)"):
-        read_source(RunFolder(run))
 
 
 def test_compressed_in_another_encoding(tmp_path, finished):
@@ -233,14 +182,6 @@ def test_labels_keep_the_spelling_of_the_file(tmp_path, finished):
     assert (tmp_path / "c.csv").read_text() == "a,label\n1,true\n2,true\n3,true\n"
 
 
-def test_feather(tmp_path, finished):
-    data = tmp_path / "a.feather"
-    pd.DataFrame({"a": [1, 2, 3], "label": [5, 6, 5]}).to_feather(data)
-    run = finished(data, {"1": "5"})
-    apply_decisions(run, None, tmp_path / "c.feather", suspects="suggested")
-    assert pd.read_feather(tmp_path / "c.feather")["label"].tolist() == [5, 5, 5]
-
-
 def test_npz_cuts_what_belongs_to_samples(tmp_path, finished):
     data = tmp_path / "a.npz"
     x = np.arange(12.0).reshape(4, 3)
@@ -265,55 +206,11 @@ def test_npz_cuts_no_other_split(tmp_path, finished):
     }  # fmt: skip
 
 
-def test_npz_cuts_the_samples_whatever_their_labels_are_called(tmp_path, finished):
-    data, x = tmp_path / "a.npz", np.arange(12.0).reshape(4, 3)
-    np.savez(data, x=x, noisy_y=[0, 1, 0, 1])
-    apply_decisions(finished(data, label="noisy_y"), decide(tmp_path, "2,drop,"), tmp_path / "c.npz")
-    with np.load(tmp_path / "c.npz") as found:
-        assert np.array_equal(found["x"], x[[0, 1, 3]])
-        assert found["noisy_y"].tolist() == [0, 1, 1]
-
-
-def test_changed_data_are_refused(tmp_path, plain_run):
-    (tmp_path / "a.csv").write_text("a,label\n1,x\n2,y\n3,x\n4,x\n")
-    with pytest.raises(DataError, match=r"a\.csv has changed since it was audited"):
-        apply_decisions(plain_run, decide(tmp_path, "2,drop,"), tmp_path / "c.csv")
-
-
-def test_the_source_is_never_written_over(tmp_path, plain_run, finished):
-    with pytest.raises(SettingsError, match="never written over"):
-        apply_decisions(plain_run, None, tmp_path / "a.csv", suspects="drop", overwrite=True)
-    (tmp_path / "link.csv").symlink_to(tmp_path / "a.csv")
-    with pytest.raises(SettingsError, match="never written over"):
-        apply_decisions(plain_run, None, tmp_path / "link.csv", suspects="drop", overwrite=True)
-    apply_decisions(plain_run, None, tmp_path / "there.csv", suspects="keep")
-    with pytest.raises(FolderTakenError, match=r"exists already.*overwrite=True"):
-        apply_decisions(plain_run, None, tmp_path / "there.csv", suspects="drop")
-    apply_decisions(plain_run, None, tmp_path / "there.csv", suspects="drop", overwrite=True)
-    assert (tmp_path / "there.csv").read_text() == "a,label\n2,y\n3,x\n"
-
-
-def test_options_of_no_use_are_refused(tmp_path, plain_run):
-    with pytest.raises(SettingsError, match="link is for a folder of images, but out is none"):
-        apply_decisions(plain_run, None, tmp_path / "c.csv", suspects="drop", link=True)
-    with pytest.raises(SettingsError, match=r"only_sure says which suspects .* but suspects is 'keep'"):
-        apply_decisions(plain_run, decide(tmp_path, "2,drop,"), tmp_path / "c.csv", only_sure=True)
-    assert not (tmp_path / "c.csv").exists()
-
-
 def test_the_name_must_fit_the_form(tmp_path, plain_run):
     for name in ("c.parquet", "c", "c.xlsx", "c.tsv", "c.tab.gz"):
         with pytest.raises(SettingsError, match=r"let its name end in '\.csv' too"):
             apply_decisions(plain_run, None, tmp_path / name, suspects="drop")
     apply_decisions(plain_run, None, tmp_path / "c.txt", suspects="drop")
-
-
-def test_tabs_are_not_called_commas(tmp_path, finished):
-    (tmp_path / "a.tsv").write_text("a\tlabel\n1\tx\n2\ty\n3\tx\n4\ty\n")
-    run = finished(tmp_path / "a.tsv")
-    with pytest.raises(SettingsError, match=r"let its name end in '\.tsv' too"):
-        apply_decisions(run, None, tmp_path / "c.csv", suspects="drop")
-    apply_decisions(run, None, tmp_path / "c.tab", suspects="drop")
 
 
 def test_a_folder_of_parquet_files_becomes_one_file(tmp_path, finished):
@@ -372,8 +269,9 @@ main()
         assert "gone.csv does not exist" in error
 
 
-@pytest.mark.parametrize("column", ["size", "id", "label", "group"])
-@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+@pytest.mark.parametrize(
+    ("ending", "column"), [("csv", "size"), ("csv", "label"), ("jsonl", "id"), ("jsonl", "group")]
+)
 def test_numbers_of_any_length(tmp_path, ending, column):
     """In a feature, an id, a label or a group."""
     rows = [

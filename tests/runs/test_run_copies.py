@@ -2,19 +2,16 @@
 
 import json
 
-import numpy as np
 import pandas as pd
 import pytest
 from run_helpers import write_blobs
 from typer.testing import CliRunner
 
-from graylearn.audit.duplicates import find_duplicates
 from graylearn.cli.main import app
 from graylearn.errors import SettingsError
 from graylearn.report import Decision
 from graylearn.runs import RunProgress, RunSettings, run
 from graylearn.runs.apply import apply_decisions
-from graylearn.runs.copies import NEAR, note_of, write_copies
 from graylearn.runs.plan import Recorded, one_of_each, plan
 
 HEADER, LINES = 1, 60
@@ -53,39 +50,7 @@ def test_each_sample_has_the_number_of_its_group(made):
     assert group[first + 1] == group[LINES + 4]
     assert pd.read_parquet(run_folder / "audit.parquet")["group"].dropna().tolist() == group.tolist()
     assert summary["copies"] == {"groups": 3, "samples": 7, "contradicting": 1, "leaked": 1}
-    (note,) = [note for note in summary["notes"] if "copies" in note]
-    assert note.startswith("7 of 94 samples are in 3 groups of copies")
-    assert "1 group with different labels" in note
-    assert "1 of 31 test samples is in the training set, or nearly so, which measures too well" in note
     assert '"contradicting":true' in (run_folder / "report.html").read_text()
-
-
-def test_that_near_copies_are_not_looked_for_is_told(folder, tmp_path, monkeypatch):
-    def notes(way):
-        progress = RunProgress(quiet=True)
-        settings = RunSettings(command="audit", data=str(folder / "data.csv"), label="label", duplicates=way)
-        write_copies(settings, tmp_path / "copies.csv", progress)
-        return progress.notes
-
-    assert notes("near") == []
-    monkeypatch.setitem(NEAR, "table", 62)
-    assert notes("near") == ["of 63 samples only exact copies are looked for: near ones among 62 at most"]
-    assert notes("exact") == []
-
-
-def test_what_copies_mean_is_told():
-    rows, labels = np.random.default_rng(0).normal(size=(40, 4)), [0, 1] * 20
-    assert note_of(find_duplicates(rows, labels)) is None
-    same = note_of(find_duplicates(rows, labels, test=rows))
-    assert "which measures too well; where columns have few values" in same
-    assert "vouch" not in note_of(find_duplicates(rows, labels, test=rows[:2]))  # none in training
-    doubled = np.concatenate([rows, rows[:3]])
-    assert "vouch" not in note_of(find_duplicates(doubled, [*labels, 0, 1, 0]))  # asked about once
-    doubled[-3:] += 1e-6
-    assert note_of(find_duplicates(doubled, [*labels, 0, 1, 0])).endswith("and audit what is left")
-    assert "vouch" not in note_of(find_duplicates(doubled, [*labels, 1, 0, 1]))  # they contradict each other
-    twice = np.concatenate([rows, rows + 1e-6])
-    assert note_of(find_duplicates(twice, labels * 2)).endswith("and audit what is left")  # none are equal
 
 
 def test_one_of_each_group_is_kept(made, folder):
@@ -128,10 +93,3 @@ def test_copies_and_leaks_from_the_command_line(folder):
     assert table["set"].tolist() == ["train"] * 6 + ["test"]
     assert table[table["contradicting"]]["label"].tolist() == ["ant", "ant", "bee"]
     assert set(table["kind"]) == {"exact"}
-    done = CliRunner().invoke(app, [*words, "--out", str(folder / "again.csv"), "-q"])
-    assert done.stdout.endswith(f"written to {folder / 'again.csv'}\n")
-    for data in (folder / "data.csv", folder / "test.csv"):
-        before = data.read_bytes()
-        done = CliRunner().invoke(app, [*words, "--out", str(data), "-q"])
-        assert "is the data itself" in done.output
-        assert data.read_bytes() == before

@@ -1,7 +1,6 @@
 """Who may write into a run folder, and when."""
 
 import json
-import os
 from contextlib import suppress
 
 import pandas as pd
@@ -9,10 +8,9 @@ import pytest
 from PIL import Image
 
 from graylearn.data.csv_files import unguarded, write_csv
-from graylearn.errors import CheckpointError, DataError, FolderTakenError, SettingsError
+from graylearn.errors import DataError, FolderTakenError
 from graylearn.runs.folder import RunFolder, writing
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.start import run
 
 SETTINGS = RunSettings(data="/a.csv", epochs=3)
 
@@ -22,28 +20,6 @@ def start(path, settings=SETTINGS):
     with writing(path, settings, overwrite=False) as folder:
         folder.data.write_text("{}")
     return folder
-
-
-def test_a_new_folder_holds_its_settings_at_once(tmp_path):
-    with writing(tmp_path / "deep" / "run", SETTINGS, overwrite=False) as folder:
-        assert folder.settings() == SETTINGS
-        assert not folder.is_finished
-
-
-def test_an_unfinished_run_goes_on(tmp_path):
-    start(tmp_path)
-    (tmp_path / "stages").mkdir()
-    (tmp_path / "stages" / "kept").write_text("work")
-    with writing(tmp_path, SETTINGS, overwrite=False):
-        assert (tmp_path / "stages" / "kept").exists()
-
-
-def test_the_command_that_goes_on_can_be_pasted(tmp_path):
-    folder = start(tmp_path / "my run")
-    with pytest.raises(
-        CheckpointError, match=r"--settings '[^']*/my run/settings\.toml' --out '[^']*/my run'"
-    ):
-        folder.check_finished()
 
 
 def test_what_a_killed_run_was_writing_is_cleared_away(tmp_path):
@@ -68,17 +44,6 @@ def test_cells_that_a_spreadsheet_would_run_are_guarded(tmp_path):
     ]  # fmt: skip
     again = pd.read_csv(tmp_path / "a.csv", dtype={"id": str})["id"]
     assert [unguarded(cell) for cell in again] == table["id"].tolist()
-
-
-def test_other_settings_are_refused_by_name(tmp_path):
-    start(tmp_path)
-    with (
-        pytest.raises(
-            FolderTakenError, match=r"holds an unfinished run of other settings \(epochs was 3 and is now 4\)"
-        ),
-        writing(tmp_path, RunSettings(data="/a.csv", epochs=4), overwrite=False),
-    ):
-        pass
 
 
 def test_a_run_that_never_read_its_data_holds_nobody_up(tmp_path):
@@ -186,53 +151,6 @@ def test_a_run_that_stood_aside_comes_back_after_a_kill(tmp_path):
     assert files_of(tmp_path) == before
 
 
-def test_a_folder_of_other_things_is_left_alone(tmp_path):
-    (tmp_path / "thesis.tex").write_text("")
-    for overwrite in (False, True):
-        with (
-            pytest.raises(FolderTakenError, match=r"thesis\.tex"),
-            writing(tmp_path, SETTINGS, overwrite=overwrite),
-        ):
-            pass
-    (tmp_path / "file").write_text("")
-    with (
-        pytest.raises(FolderTakenError, match="is a file"),
-        writing(tmp_path / "file", SETTINGS, overwrite=True),
-    ):
-        pass
-
-
-def test_two_runs_do_not_share_a_folder(tmp_path):
-    with (
-        writing(tmp_path, SETTINGS, overwrite=False),
-        pytest.raises(FolderTakenError, match="another run is at work"),
-        writing(tmp_path, SETTINGS, overwrite=True),
-    ):
-        pass
-
-
-def test_a_run_among_the_classes_of_its_images_is_refused(tmp_path, monkeypatch):
-    for name in ("cat", "dog"):
-        (tmp_path / name).mkdir()
-        Image.new("RGB", (8, 8)).save(tmp_path / name / "1.png")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SettingsError, match="lies inside the data"):
-        run(RunSettings(command="audit", data="."), "run")
-    assert not (tmp_path / "run").exists()
-
-
-def test_what_is_not_a_finished_run_says_so(tmp_path):
-    with pytest.raises(CheckpointError, match="no such folder"):
-        RunFolder(tmp_path / "nowhere").check_finished()
-    (tmp_path / "file").touch()
-    with pytest.raises(CheckpointError, match="file is not a run folder: it is a file"):
-        RunFolder(tmp_path / "file").check_finished()
-    with pytest.raises(CheckpointError, match=r"no settings\.toml"):
-        RunFolder(tmp_path).check_finished()
-    with pytest.raises(CheckpointError, match="not finished; go on with it first: graylearn fit"):
-        start(tmp_path / "run").check_finished()
-
-
 def again(path, data, **others):
     with writing(path, RunSettings(data=str(data), **others), overwrite=False):
         pass
@@ -245,16 +163,6 @@ def test_a_finished_run_of_data_that_changed_since_is_told(tmp_path, plain_run):
     data.write_text("a,label\n1,x\n2,y\n3,x\n4,x\n")
     with pytest.raises(FolderTakenError, match=r"a\.csv has changed since the run in .* --overwrite"):
         again(plain_run, data)
-
-
-def test_data_older_than_the_run_are_not_read_again(tmp_path, plain_run, monkeypatch):
-    environment = RunFolder(plain_run).environment
-    environment.write_text("{}")
-    # as if the data lay there for years when the run began
-    os.utime(environment, (4_102_444_800, 4_102_444_800))
-    monkeypatch.setattr("graylearn.runs.folder.what_changed", lambda *given: pytest.fail("was read"))
-    with pytest.raises(FolderTakenError, match="is finished, with these settings"):
-        again(plain_run, tmp_path / "a.csv")
 
 
 def test_an_image_that_changed_is_new_or_gone_is_told(tmp_path, finished):

@@ -10,14 +10,12 @@ from run_helpers import blobs
 from typer.testing import CliRunner
 
 from graylearn.cli.main import app
-from graylearn.errors import DataError, SettingsError
 from graylearn.runs import RunProgress, RunSettings
-from graylearn.runs.apply import apply_decisions
 from graylearn.runs.crowd import prepare_crowd
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.predict import predict
 from graylearn.runs.prepare import prepare
-from graylearn.runs.settings import read_settings, settings_from, to_toml
+from graylearn.runs.settings import read_settings
 
 LABELS = np.array(["ant", "bee", "cow"])
 QUIET = RunProgress(quiet=True)
@@ -71,14 +69,6 @@ def test_predict_asks_for_no_group(made, tmp_path):
     pd.testing.assert_frame_equal(*answers)
 
 
-def test_apply_keeps_the_column(made, tmp_path):
-    folder, frame, _ = made
-    done = apply_decisions(folder / "run", None, tmp_path / "clean.csv", suspects="drop")
-    clean = pd.read_csv(tmp_path / "clean.csv")
-    assert list(clean.columns) == list(frame.columns)
-    assert len(clean) == done["kept"]
-
-
 def test_other_commands_take_the_flag(made, tmp_path):
     folder, frame, _ = made
     data = str(folder / "data.csv")
@@ -97,18 +87,6 @@ def test_other_commands_take_the_flag(made, tmp_path):
     assert all("video" not in json.dumps(task) for task in shown)
 
 
-def test_a_test_set_need_not_have_the_column(made, tmp_path):
-    folder, frame, _ = made
-    for name, test in (("with", frame), ("without", frame.drop(columns="video"))):
-        test.to_csv(tmp_path / f"{name}.csv", index=False)
-        given = {"data": str(folder / "data.csv"), "group": "video", "test": str(tmp_path / f"{name}.csv")}
-        progress = RunProgress(quiet=True)
-        prepared = prepare(RunSettings(**given), tmp_path, progress)
-        assert list(prepared.test.x.columns) == list(prepared.train.x.columns) == ["one", "two", "three"]
-        assert len(np.unique(prepared.train.groups)) == 30
-        assert not progress.notes
-
-
 def test_features_of_all_kinds_keep_the_groups(tmp_path):
     np.savez(tmp_path / "a.npz", x=np.ones((8, 2, 2)), y=[0, 1] * 4, video=np.arange(8) // 2)
     prepared = prepare(RunSettings(data=str(tmp_path / "a.npz"), group="video"), tmp_path, QUIET)
@@ -124,23 +102,6 @@ def test_features_of_all_kinds_keep_the_groups(tmp_path):
     assert list(prepared.others.columns) == ["patient"]
 
 
-def test_too_few_groups_to_hold_one_out(tmp_path):
-    frame = rows(24).assign(video=lambda table: table["label"])
-    frame.to_csv(tmp_path / "a.csv", index=False)
-    given = {"data": str(tmp_path / "a.csv"), "group": "video", "test_share": 0.2}
-    with pytest.raises(DataError, match="20% of 24 samples in 3 groups leave none to test on"):
-        prepare(RunSettings(**given), tmp_path, QUIET)
-
-
-def test_a_folder_of_images_says_what_to_do(tmp_path):
-    images = tmp_path / "images"
-    images.mkdir()
-    words = ["audit", str(images), "--group", "patient", "--out", str(tmp_path / "run")]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 1
-    assert "list the images in a table" in done.stderr
-
-
 def test_the_consensus_of_annotators_has_the_groups_of_the_data(tmp_path):
     frame = rows(60).rename(columns={"label": "anna"})
     frame.assign(ben=frame["anna"], cleo=frame["anna"]).to_csv(tmp_path / "a.csv", index=False)
@@ -152,12 +113,3 @@ def test_the_consensus_of_annotators_has_the_groups_of_the_data(tmp_path):
     prepared, _ = prepare_crowd(settings, folder, QUIET)
     assert prepared.train.groups.tolist() == (np.arange(60) // 4).tolist()
     assert list(prepared.train.x.columns) == ["one", "two", "three"]
-
-
-def test_the_setting_in_a_file(tmp_path):
-    settings = RunSettings(data="a.csv", group="video")
-    assert 'group = "video"' in to_toml(settings)
-    (tmp_path / "s.yaml").write_text("group: 3")
-    assert settings_from(read_settings(tmp_path / "s.yaml"), "here").group == "3"
-    with pytest.raises(SettingsError, match="whose network saw all samples of a group: leave mode out"):
-        RunSettings(data="a.csv", group="video", mode="history")

@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 
 from graylearn.audit import parts
 from graylearn.data.options import ReadOptions
-from graylearn.errors import DataError, IdLikeColumnWarning, SettingsError
+from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import saving
 from graylearn.runs import RunProgress, RunSettings, large, large_copies, run
 from graylearn.runs.apply import apply_decisions
@@ -84,17 +84,6 @@ def test_an_audit_in_parts_leaves_what_any_audit_leaves(tables, audited):
     assert f"{summary['worst'][0]['id']}" in page
     assert "1 row without a label is left out" in page
     assert not (out / "stages").exists()
-
-
-def test_where_few_samples_bear_a_label_features_are_learned_from_these(tables, tmp_path, monkeypatch):
-    frame = tables[1].copy()
-    frame.loc[(frame.index < 300) | (frame.index >= 600), "label"] = None
-    frame.to_parquet(tmp_path / "few.parquet")
-    monkeypatch.setattr(large, "FITTED", 200)
-    learned = mock.Mock(side_effect=large.InputEncoder.fitted)
-    monkeypatch.setattr(large.InputEncoder, "fitted", learned)
-    large.open_large(settings_of(tmp_path), RunProgress(quiet=True))
-    assert len(learned.call_args.args[0]) == 200
 
 
 def test_what_was_found_in_parts_can_be_applied(tables, audited, tmp_path):
@@ -190,28 +179,6 @@ def test_a_fit_in_parts_leaves_a_model_and_the_audit(tables, fitted, audited):
     assert (said["class"].to_numpy() == right).mean() > 0.9
 
 
-def test_the_page_gets_no_more_values_however_many_parts_there_are(tmp_path, monkeypatch):
-    random = np.random.default_rng(0)
-    rows = np.arange(600)
-    y = rows % 4
-    x = (random.normal(size=(4, 20)) * 4)[y] + random.normal(size=(600, 20))
-    x[:, 0] = rows / 512  # to tell whose features they are
-    y = np.where(rows % 7 == 0, (y + 1) % 4, y)
-    files = parts.PartFiles(tmp_path / "parts", 3)
-    files.deal(files.dealt(), 600, rows, y, x.astype(np.float32), random.integers(0, 3, 600))
-    for number in range(3):
-        parts.audit_part(files.part(number), "abcd", 3, overlap="none", folds=2, repeats=1, epochs=15)
-    everything = parts.whole_of(files)
-    monkeypatch.setattr(parts, "VALUES_SHOWN", 7_000 * 20 // 100)
-    few = parts.whole_of(files)
-    assert everything.kept.suspected.sum() > 20
-    assert len(few.features) <= 70
-    assert few.kept.suspected.sum() == min(50, everything.kept.suspected.sum())
-    assert few.contamination == everything.contamination
-    for whole in (everything, few):  # each with its own row, in their order
-        assert (whole.features[:, 0] * 512).tolist() == whole.kept.ids.tolist() == sorted(whole.kept.ids)
-
-
 def test_copies_are_found_across_parts(tmp_path):
     random = np.random.default_rng(0)
     rows = np.delete(np.arange(200), 7)
@@ -230,52 +197,6 @@ def test_copies_are_found_across_parts(tmp_path):
     assert found.of(np.array([199, 5, 20])).tolist() == [3, 0, 2]
     assert found.in_numbers() == {"groups": 3, "samples": 7, "contradicting": 1, "leaked": 0}
     assert "in 3 groups of exact copies, 1 group with different labels" in str(found.note(199))
-
-
-def test_settings_of_a_fit_that_an_audit_in_parts_passes_over_are_told(tables, tmp_path):
-    progress = RunProgress(quiet=True)
-    settings = settings_of(tables[0], method="standard", batch_size=8, part_size=900)
-    run(settings, tmp_path / "run", progress=progress)
-    assert any(note.startswith("passing over method, batch_size: the networks") for note in progress.notes)
-
-
-@pytest.mark.parametrize(
-    ("settings", "device"),
-    [({}, "cuda"), ({"device": "cpu"}, "cpu"), ({"engine": "ray"}, "cpu")],
-)
-def test_parts_are_audited_on_the_gpu_where_there_is_one(tables, tmp_path, monkeypatch, settings, device):
-    opened = large.open_large(settings_of(tables[0]), RunProgress(quiet=True))
-    opened = replace(opened, settings=replace(opened.settings, **({"device": None} | settings)))
-    files = parts.PartFiles(tmp_path / "parts", 1)
-    files.part(0).mkdir(parents=True)
-    (files.part(0) / "rows").touch()
-    seen = []
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr(large, "audit_part", lambda *_, device, **__: seen.append(device))
-    monkeypatch.setattr(large, "_engine", lambda settings: lambda folders, work: map(work, folders))
-    large.audit_all(opened, files, RunProgress(quiet=True))
-    assert seen == [device]
-
-
-def test_settings_of_images_that_tables_in_parts_pass_over_are_told(tables):
-    progress = RunProgress(quiet=True)
-    opened = large.open_large(settings_of(tables[0], size=32, features="embed"), progress)
-    for option, of in (("size", "images"), ("features", "images and texts")):
-        assert f"--{option} is for {of}: passed over, for *.parquet holds none" in progress.notes
-    assert large.open_large(settings_of(tables[0]), progress).settings.features == "auto"
-    assert opened.columns == 7
-    with pytest.raises(SettingsError, match=r"features is 'pixels', but .* holds no images"):
-        large.open_large(settings_of(tables[0], features="pixels"), progress)
-
-
-@pytest.mark.parametrize(("id_like", "columns"), [("drop", 5), ("keep", 6)])
-def test_columns_that_seem_to_name_the_rows_are_learned_from_where_told(tables, tmp_path, id_like, columns):
-    _, frame, _ = tables
-    frame = frame[[*"abcde", "label"]].dropna().assign(serial=np.arange(ROWS - 1))
-    frame.to_parquet(tmp_path / "rows.parquet")
-    settings = settings_of(tmp_path, id_like=id_like)
-    with pytest.warns(IdLikeColumnWarning, match="'serial' seems to name the rows"):
-        assert large.open_large(settings, RunProgress(quiet=True)).columns == columns
 
 
 def test_data_that_cannot_be_read_in_blocks_say_so(tmp_path):

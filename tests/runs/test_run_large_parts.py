@@ -3,7 +3,6 @@
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 import torch
 
 from graylearn.audit import parts
@@ -32,29 +31,6 @@ def test_no_part_has_a_single_class():
         label = np.repeat(np.arange(len(counts)), counts)
         part = parts.Dealing.of(counts, 40, seed=0)(np.arange(len(label)), label)
         assert all(len(np.unique(label[part == number])) > 1 for number in np.unique(part))
-
-
-def test_parts_shrink_with_classes_and_columns():
-    assert parts.part_size(10, 128) == parts.MOST
-    assert 5_000 < parts.part_size(1000, 128) < 15_000
-    assert parts.part_size(5000, 128) < 2500
-
-
-def test_a_first_block_that_a_kill_left_half_dealt_is_dealt_anew(tmp_path, monkeypatch):
-    files = parts.PartFiles(tmp_path / "parts", 2)
-    rows, part = np.arange(6), np.arange(6) % 2
-    block = 6, rows, part, rows[:, None].astype(np.float32), part
-
-    def killed(self, state):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(parts.PartFiles, "remember", killed)
-        with pytest.raises(KeyboardInterrupt):
-            files.deal(files.dealt(), *block)
-    files.deal(files.dealt(), *block)
-    assert np.fromfile(files.part(0) / "rows", np.int64).tolist() == [0, 2, 4]
-    assert np.fromfile(files.part(1) / "features", np.float32).tolist() == [1, 3, 5]
 
 
 def test_every_sample_is_in_one_batch_of_an_epoch_and_the_order_is_new_each_time(tmp_path):

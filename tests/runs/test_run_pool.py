@@ -58,18 +58,3 @@ def test_what_was_embedded_is_kept_when_it_is_stopped(tmp_path, asked):
     found = pooled(lines, "m", tmp_path / "cache", embed)
     assert seen == [["three", "one"], ["two", "four"]]
     assert found[:, 0].tolist() == [3, 3, 3, 5, 4]
-
-
-def test_what_was_embedded_is_kept_now_and_then(tmp_path, asked, monkeypatch):
-    monkeypatch.setattr("graylearn.runs.pool.SECONDS", -1.0)
-    _, embed = asked
-
-    def watched(samples, on_batch):
-        made = embed(samples, on_batch)
-        on_batch([1], made[1:])
-        (file,) = tmp_path.glob("features-*.npz")
-        with np.load(file) as saved:
-            assert saved["features"].tolist() == [[5, ord("t")]]
-        return made
-
-    assert len(pooled(texts("one", "three"), "m", tmp_path, watched)) == 2

@@ -5,15 +5,12 @@ import pandas as pd
 import pytest
 from PIL import Image
 from run_helpers import blobs
-from typer.testing import CliRunner
 
-from graylearn.cli.main import app
 from graylearn.data import blocks
 from graylearn.data.formats import _base, parquet
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError
 from graylearn.runs import RunProgress, RunSettings, run
-from graylearn.runs.folder import RunFolder
-from graylearn.runs.predict import check_out, predict, predict_blocks, write_predictions
+from graylearn.runs.predict import predict, predict_blocks, write_predictions
 
 QUIET = RunProgress(quiet=True)
 
@@ -97,13 +94,6 @@ def test_images_that_cannot_be_read_shift_no_answer(tmp_path, monkeypatch):
     assert found["id"].tolist() == ["01.png", "04.png"]
 
 
-def test_missing_columns_are_named(fitted, tmp_path):
-    frame, _ = frame_of(1)
-    frame[["one", "colour"]].to_csv(tmp_path / "new.csv", index=False)
-    with pytest.raises(DataError, match="lacks 2 of the 4 columns that the model reads: two, three"):
-        predict(fitted, tmp_path / "new.csv", progress=QUIET)
-
-
 def test_new_categories_are_told_and_answered(fitted, tmp_path, capsys):
     frame, _ = frame_of(1)
     frame.assign(colour="mauve").to_csv(tmp_path / "new.csv", index=False)
@@ -120,21 +110,6 @@ def test_text_in_a_column_of_numbers_is_an_error(fitted, tmp_path):
         predict(fitted, tmp_path / "new.csv", progress=QUIET)
 
 
-def test_some_text_among_numbers_is_told(fitted, tmp_path, capsys):
-    frame, _ = frame_of(1)
-    frame["one"] = ["many", "few", "many", *frame["one"].astype(str)[3:]]
-    frame.to_csv(tmp_path / "new.csv", index=False)
-    assert len(predict(fitted, tmp_path / "new.csv", progress=RunProgress())) == 90
-    told = capsys.readouterr().err
-    assert "column 'one' holds values that are no number and taken as missing in 3 rows (many, few)" in told
-
-
-@pytest.mark.parametrize("option", ["reject_at", "coverage"])
-def test_a_share_that_is_none_is_refused_before_anything_is_read(fitted, tmp_path, option):
-    with pytest.raises(SettingsError, match=f"{option} is 95, expected a share"):
-        predict(fitted, tmp_path / "not there.csv", progress=QUIET, **{option: 95})
-
-
 def test_new_data_may_be_written_otherwise(fitted, tmp_path):
     frame, _ = frame_of(1)
     frame.to_csv(tmp_path / "plain.csv", index=False)
@@ -146,50 +121,10 @@ def test_new_data_may_be_written_otherwise(fitted, tmp_path):
     pd.testing.assert_frame_equal(found, expected)
 
 
-def test_ids_that_occur_twice_can_be_passed_over(tmp_path):
-    frame, y = frame_of(0)
-    frame = frame.assign(id=np.arange(90), label=y)
-    frame.to_csv(tmp_path / "train.csv", index=False)
-    run(
-        RunSettings(data=str(tmp_path / "train.csv"), epochs=1, refine=False),
-        tmp_path / "run",
-        progress=QUIET,
-    )
-    frame.assign(id=7).to_csv(tmp_path / "new.csv", index=False)
-    with pytest.raises(DataError, match="make ids unique"):
-        predict(tmp_path / "run", tmp_path / "new.csv", progress=QUIET)
-    found = predict(tmp_path / "run", tmp_path / "new.csv", no_id=True, progress=QUIET)
-    assert found["id"].tolist() == list(range(2, 92))
-
-
-def test_images_that_cannot_be_read_can_be_passed_over(tmp_path, capsys):
-    for place in range(12):
-        path = tmp_path / "photos" / f"{place % 2}" / f"{place}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", (8, 8), (250 * (place % 2), place, 0)).save(path)
-    settings = RunSettings(data=str(tmp_path / "photos"), features="pixels", size=8, epochs=1, refine=False)
-    run(settings, tmp_path / "run", progress=QUIET)
-    (tmp_path / "photos" / "0" / "0.png").write_bytes(b"broken")
-    with pytest.raises(DataError, match="1 of 12 images cannot be read"):
-        predict(tmp_path / "run", tmp_path / "photos", progress=QUIET)
-    one = predict(tmp_path / "run", tmp_path / "photos" / "1" / "3.png", progress=QUIET)
-    assert one["id"].tolist() == ["3.png"]
-    assert (
-        len(predict(tmp_path / "run", tmp_path / "photos", unreadable="skip", progress=RunProgress())) == 11
-    )
-    assert "note: 1 of 12 images cannot be read and is left out" in capsys.readouterr().err
-
-
 def test_another_kind_of_data_is_an_error(fitted, tmp_path):
     Image.new("RGB", (8, 8)).save(tmp_path / "one.jpg")
     with pytest.raises(DataError, match="holds image samples but the model was fitted on table samples"):
         predict(fitted, tmp_path / "one.jpg", progress=QUIET)
-    (tmp_path / "new.XLSX").write_bytes(b"PK")
-    with pytest.raises(DataError, match=r"new\.XLSX is damaged or not an Excel workbook"):
-        predict(fitted, tmp_path / "new.XLSX", progress=QUIET)
-    np.savez(tmp_path / "new.npz", x=np.zeros((3, 4)))
-    with pytest.raises(DataError, match="holds array samples but the model was fitted on table samples"):
-        predict(fitted, tmp_path / "new.npz", progress=QUIET)
 
 
 def test_classes_that_are_numbers_are_not_rounded(tmp_path, capsys):
@@ -203,40 +138,6 @@ def test_classes_that_are_numbers_are_not_rounded(tmp_path, capsys):
     assert capsys.readouterr().out == expected
     write_predictions([answers], tmp_path / "p.parquet")
     assert pd.read_parquet(tmp_path / "p.parquet")["class"].tolist()[0] == 1234567.5
-
-
-def test_predictions_by_the_name_of_the_file(fitted, tmp_path):
-    frame, _ = frame_of(1)
-    frame.to_csv(tmp_path / "new.csv", index=False)
-    found = predict(fitted, tmp_path / "new.csv", progress=QUIET)
-    for name, read in (
-        ("p.csv", pd.read_csv),
-        ("p.tsv", lambda path: pd.read_csv(path, sep="\t")),
-        ("p.parquet", pd.read_parquet),
-    ):
-        write_predictions([found], tmp_path / name)
-        back = read(tmp_path / name)
-        assert back["class"].tolist() == found["class"].tolist()
-        assert back["probability"].tolist() == pytest.approx(found["probability"].tolist(), rel=1e-5)
-
-
-def test_predictions_are_written_over_nothing_that_was_read_or_learned(fitted, tmp_path):
-    new = tmp_path / "new.csv"
-    frame_of(1)[0].to_csv(new, index=False)
-    run = RunFolder(fitted)
-    with pytest.raises(SettingsError, match=r"predictions are \.csv, \.tsv, \.parquet"):
-        check_out(tmp_path / "p.xlsx", [new])
-    check_out(fitted / "answers.csv", [new])
-    for out, why in (
-        (new, "is the data itself"),
-        (fitted.parent / "train.csv", "is the data itself"),
-        (run.audit_csv, "exists already"),
-        (run.audit_parquet, "exists already"),
-    ):
-        before = out.read_bytes()
-        done = CliRunner().invoke(app, ["predict", str(fitted), str(new), "--out", str(out)])
-        assert why in " ".join(done.output.split())
-        assert out.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["new.parquet", "new.csv", "new.jsonl"])

@@ -1,14 +1,13 @@
 """Ray: a classifier over batches, and parts of a large set on a cluster of which a machine dies."""
 
 import os
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import graylearn as gl
-from graylearn.runs import RunProgress, RunSettings, large, run
+from graylearn.runs import RunProgress, RunSettings, run
 from graylearn.runs.ray_engine import Predictor
 
 
@@ -93,9 +92,3 @@ class _Calling:
 
     def __exit__(self, *given):
         return self.context.__exit__(*given)
-
-
-def test_without_ray_the_engine_names_the_extra(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ImportError, match=r"pip install 'graylearn\[ray\]'"):
-        list(large._engine(RunSettings(command="audit", engine="ray"))([tmp_path], print))

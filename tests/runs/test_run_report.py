@@ -47,7 +47,7 @@ def made(tmp_path_factory):
 def test_the_report_of_a_table_explains_its_rows(made):
     main = payload_of(made / "run")
     assert main["idWord"] == "line"
-    assert main["judge"] == "networks that had not seen it"
+    assert main["judge"] == "views that had not seen its label"
     assert main["command"] == f"graylearn apply {made / 'run'} decisions.csv --out 'my blobs-clean.csv'"
     assert main["previews"]["odd"]["names"] == [*"abcde", "bought"]  # ticket_id names the rows
     assert main["previews"]["columns"] == [[*"abcde", "bought", "ticket_id", "lab"]]  # left out, but shown

@@ -17,7 +17,7 @@ from training_helpers import Opaque, blobs, mlp
 
 from graylearn.methods import make_method
 from graylearn.training import ScheduleSettings, train
-from graylearn.training.mlp_layers import mlp_layers
+from graylearn.training.mlp import mlp_layers
 
 
 def run(job):

@@ -22,7 +22,8 @@ def learner_of(model, clip_norm=None):
 def one_step(learner, scale=1.0, size=16):
     x, y = blobs()
     losses = F.cross_entropy(learner.forward(x[:size] * scale).logits.float(), y[:size], reduction="none")
-    learner.update(losses, torch.full((size,), 1 / size))
+    learner.gather(losses, torch.full((size,), 1 / size))
+    learner.step()
 
 
 def test_a_scaled_step_is_the_plain_one_and_clips_the_plain_gradient():

@@ -10,9 +10,6 @@ from torch.distributed import TCPStore
 from warm import Process
 
 import graylearn as gl
-from graylearn.errors import SettingsError
-from graylearn.methods import make_method
-from graylearn.training.processes import check_method
 
 ROWS, CLASSES = 49, 3  # batches of 2 x 8, and a last one of 1, none of it for the second process
 
@@ -130,13 +127,6 @@ def test_two_processes_give_what_one_gives_with_batches_twice_as_large(trained, 
     assert float(found["accuracy"]) == pytest.approx(alone.log[-1]["accuracy"], abs=0.02)
 
 
-def test_methods_that_look_beyond_a_sample_say_so():
-    for name in ("co-teaching", "spl", "gl-history"):
-        with pytest.raises(SettingsError, match="cannot be shared by several processes"):
-            check_method(make_method(name))
-    check_method(make_method("gce"))
-
-
 def test_the_command_line_is_led_by_the_first_process(tmp_path):
     random = np.random.default_rng(0)
     y = random.integers(0, 3, 120)
@@ -161,33 +151,3 @@ def test_the_command_line_is_led_by_the_first_process(tmp_path):
     assert "few.csv: 120 samples" in said[0]
     assert said[1].strip() == ""
     assert (tmp_path / "run" / "report.html").exists()
-
-
-MIXED = """
-import torch
-import torch.distributed as dist
-from torch import nn
-from torch.distributed.fsdp import fully_shard
-from graylearn.training.averaging import Average
-
-dist.init_process_group("gloo")
-net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
-fully_shard(net)
-values = [value.detach() for value in [*net.parameters(), *net.buffers()]]
-average = Average(values, 0.9)
-before = [mean.clone() for mean in average.mean]
-for value in values:
-    value.add_(1)
-average.update()
-whole = lambda value: value.full_tensor() if hasattr(value, "full_tensor") else value
-for old, mean, value in zip(before, average.mean, values):
-    share = 0.9 if old.is_floating_point() else 1
-    torch.testing.assert_close(whole(mean), whole(old) + share)
-dist.destroy_process_group()
-"""
-
-
-def test_weights_in_parts_are_averaged_beside_buffers_that_are_whole():
-    with started(MIXED, size=1) as (process,):
-        _, complained, status = process.communicate()
-        assert status == 0, complained

@@ -66,18 +66,6 @@ def test_a_sample_that_an_epoch_did_not_see_is_nan_there_and_left_out_of_means(b
     np.testing.assert_allclose(history.recent_label_confidence(2)[5], label[3, 5], atol=5e-4)
 
 
-@pytest.mark.parametrize(("classes", "dtype"), [(256, np.uint8), (257, np.int16), (40_000, np.int32)])
-def test_predicted_classes_take_the_smallest_integers(classes, dtype):
-    history = History(torch.zeros(2, dtype=torch.int64), classes, 1)
-    history.start_epoch(0)
-    logits = torch.zeros(2, classes)
-    logits[1, classes - 1] = 5
-    history.record(0, torch.arange(2), torch.zeros(2, dtype=torch.int64), logits)
-    history.end_epoch(0)
-    assert history.predicted.dtype == dtype
-    assert history.predicted[0, 1] == classes - 1
-
-
 @pytest.mark.parametrize("budget", [1 << 20, 7 * 5 * 2])
 def test_a_saved_history_comes_back_whole(budget, tmp_path):
     history, _, _ = filled(budget=budget)
@@ -110,10 +98,3 @@ def test_what_is_not_a_history_is_refused(tmp_path):
         assert "allow_pickle" not in str(told.value)  # numpy's advice, which runs what the file says
     with pytest.raises(DataError, match="2 ids were given for 3 samples"):
         History(torch.zeros(3, dtype=torch.int64), 2, 1, ids=np.arange(2))
-
-
-def test_before_the_first_epoch_nothing_is_known():
-    history = History(torch.zeros(3, dtype=torch.int64), 2, 4)
-    assert history.label_confidence.shape == (0, 3)
-    assert history.recent_label_confidence(3).isnan().all()
-    assert np.isnan(history.mean_label_confidence()).all()

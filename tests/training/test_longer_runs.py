@@ -1,14 +1,11 @@
 """A finished run goes on for more epochs, where the epochs so far are those of the longer run."""
 
-import inspect
-
 import numpy as np
 import pytest
 from torch.optim import lr_scheduler
 from training_helpers import Opaque, assert_same_weights, blobs, mlp
 
 from graylearn.errors import CheckpointError
-from graylearn.methods import METHODS, make_method
 from graylearn.training import ScheduleSettings, train
 
 
@@ -51,8 +48,6 @@ def test_a_history_that_kept_the_last_epochs_goes_on_so(tmp_path):
     [
         ({}, 1, "fewer epochs cannot be: it was started with 2, not 1"),
         ({"schedule": "cosine"}, 3, r"its learning rates \(cosine\) were laid out over 2 epochs"),
-        ({"schedule": ScheduleSettings(warmup=0.5)}, 3, r"\(constant with warmup\) were laid out over 2"),
-        ({"schedule": "step"}, 3, "shares of 2 epochs"),
         ({"method": "nlnl"}, 3, "by how many epochs there are, and planned 2"),
     ],
 )
@@ -62,9 +57,3 @@ def test_where_more_epochs_would_be_another_run_it_says_why(options, epochs, why
         fit(tmp_path, epochs=epochs, resume=True, **options)
     with pytest.raises(CheckpointError, match="resume with epochs=2"):
         fit(tmp_path, epochs=epochs, resume=True, **options)
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_a_method_that_reads_how_many_epochs_there_are_says_so(name):
-    method = make_method(name)
-    assert method.plans_epochs == ("task.epochs" in inspect.getsource(type(method)))

@@ -48,15 +48,6 @@ def test_every_epoch_is_what_the_network_said(run):
     assert history.finished_epochs == EPOCHS
 
 
-def test_arrays_are_recorded_as_tensors_are(run):
-    logits, labels, expected = run
-    recorder = gl.Recorder()
-    for epoch in logits:
-        recorder.record(np.arange(N), epoch, labels)
-        recorder.end_epoch()
-    np.testing.assert_allclose(recorder.history.label_confidence, expected, atol=2e-3)
-
-
 def test_samples_may_have_names_and_epochs_may_leave_some_out(run):
     names = [f"s{index:02}" for index in range(N)]
     history = recorded(run, names, skip={(0, 3), (0, 4), (2, 3)}).history
@@ -65,15 +56,6 @@ def test_samples_may_have_names_and_epochs_may_leave_some_out(run):
     assert history.count.tolist() == [4, 4, 4, 2, 3, *[4] * 7]
     expected = run[2][[1, 3], 3].mean()
     np.testing.assert_allclose(history.mean_label_confidence()[3], expected, atol=5e-4)
-
-
-def test_a_sample_seen_twice_counts_once_and_an_ignored_label_not_at_all():
-    recorder = gl.Recorder()
-    logits = torch.tensor([[0.0, 1.0], [2.0, 0.0], [0.0, 3.0]])
-    recorder.record([7, 9, 7], logits, torch.tensor([1, -100, 1]))
-    recorder.end_epoch()
-    assert recorder.history.ids.tolist() == [7]
-    np.testing.assert_allclose(recorder.history.label_confidence, 1 / (1 + np.exp(-3)), atol=5e-4)
 
 
 def test_the_audit_of_a_plain_loop_finds_the_wrong_labels():
@@ -149,8 +131,7 @@ def test_numbers_in_another_order_are_the_names_that_a_recorder_was_given(saved,
 
 
 @pytest.mark.parametrize("name", [int, "photo {}".format])
-@pytest.mark.parametrize("before", [0, 2])
-def test_a_loop_that_is_resumed_goes_on_with_its_record(run, name, before, tmp_path):
+def test_a_loop_that_is_resumed_goes_on_with_its_record(run, name, tmp_path):
     """What torch.save keeps, torch.load reads without executing anything."""
     logits, labels, _ = run
 
@@ -163,13 +144,13 @@ def test_a_loop_that_is_resumed_goes_on_with_its_record(run, name, before, tmp_p
     for epoch in range(EPOCHS):
         record(unbroken, epoch)
         unbroken.end_epoch()
-    for epoch in range(before):
+    for epoch in range(2):
         record(first, epoch)
         first.end_epoch()
     torch.save(first.state_dict(), tmp_path / "checkpoint.pt")
     record(second, 0)  # of an epoch that was not complete
     second.load_state_dict(torch.load(tmp_path / "checkpoint.pt"))
-    for epoch in range(before, EPOCHS):
+    for epoch in range(2, EPOCHS):
         record(second, epoch)
         second.end_epoch()
     np.testing.assert_array_equal(second.history.ids, unbroken.history.ids)
@@ -244,12 +225,8 @@ def test_whose_the_rows_are_is_asked_where_it_cannot_be_told(run):
     [
         ([0, 1], torch.zeros(2, 3, 4), torch.zeros(2).long(), r"logits have shape \(2, 3, 4\)"),
         ([0, 1, 2], torch.zeros(2, 3), torch.zeros(2).long(), "there are 3 ids"),
-        ([0, 1], torch.zeros(2, 3), torch.zeros(2), "labels are torch.float32"),
-        ([0, 1], torch.zeros(2, 1), torch.zeros(2).long(), "one logit per class, also with two classes"),
         ([0, 1], torch.zeros(2, 3), torch.tensor([0, 3]), r"labels 0 to 3 but logits have 3 classes"),
-        ([0.5, 1.0], torch.zeros(2, 3), torch.zeros(2).long(), "expected a whole number or a text"),
         ([0, "a"], torch.zeros(2, 3), torch.zeros(2).long(), "whole number"),
-        ([2**63, 2**63 + 1], torch.zeros(2, 3), torch.zeros(2).long(), "larger than 64 bits .* as texts"),
         ([5, 5], torch.zeros(2, 3), torch.tensor([0, 1]), "sample 5 has label 0, and elsewhere another one"),
     ],
 )

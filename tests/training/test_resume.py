@@ -10,7 +10,6 @@ from torch import nn
 from training_helpers import StopAt, blobs, fit_into, mlp
 
 from graylearn.errors import CheckpointError
-from graylearn.methods import make_method
 from graylearn.training import OptimizerSettings, ScheduleSettings, train
 
 
@@ -134,13 +133,9 @@ def test_a_run_is_not_written_over(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"epochs": 1}, "it was started with 2, not 1"),
         ({"batch_size": 8}, "batch_size is 16, not 8"),
-        ({"seed": 1}, "seed is 0, not 1"),
         ({"method": "standard"}, "method is"),
-        ({"method": make_method("gl", confidence="label")}, "method is"),
         ({"learning_rate": 0.5}, "optimizer is"),
-        ({"schedule": "cosine"}, "schedule is"),
         ({"sample_weight": np.ones(120)}, "sample_weight is"),
     ],
 )
@@ -148,14 +143,6 @@ def test_other_settings_are_refused_by_name(changes, named, tmp_path):
     fit_into(tmp_path)
     with pytest.raises(CheckpointError, match=named):
         fit_into(tmp_path, resume=True, **changes)
-
-
-def test_other_sample_weights_are_refused(tmp_path):
-    weights = np.linspace(0.5, 1.5, 120)
-    fit_into(tmp_path, sample_weight=weights)
-    fit_into(tmp_path, sample_weight=weights, resume=True)
-    with pytest.raises(CheckpointError, match="its sample_weight is other, not this one"):
-        fit_into(tmp_path, sample_weight=weights[::-1], resume=True)
 
 
 def test_other_data_and_another_network_are_refused(tmp_path):

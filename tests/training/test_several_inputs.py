@@ -90,18 +90,6 @@ def test_a_loader_of_dicts_is_validated_and_goes_on_from_its_checkpoint(tmp_path
     np.testing.assert_array_equal(whole.history.targets, parts()[1])
 
 
-def test_a_list_of_dicts_is_one_of_batches_where_each_has_many_labels():
-    x, y = parts()
-    batches = [
-        {"left": x["left"][rows], "right": x["right"][rows], "label": y[rows]}
-        for rows in torch.arange(len(y)).split(16)
-    ]
-    wanted = train(TwoParts(), [((x["left"], x["right"]), y)], **PLAIN | {"epochs": 1})
-    found = train(TwoParts(), batches, **PLAIN | {"epochs": 1})
-    np.testing.assert_array_equal(found.history.targets, wanted.history.targets)
-    assert (found.history.count == 1).all()
-
-
 @pytest.mark.parametrize(
     ("answer", "which"),
     [
@@ -113,7 +101,7 @@ def test_a_list_of_dicts_is_one_of_batches_where_each_has_many_labels():
     ],
     ids=["dict", "attribute", "key", "number", "function"],
 )
-@pytest.mark.parametrize("method", ["gl", "il", "srcc", "co-teaching"])
+@pytest.mark.parametrize("method", ["gl", "co-teaching"])
 def test_logits_are_found_in_what_a_network_gives(answer, which, method):
     options = PLAIN | {"method": method, "epochs": 1}
     if method == "srcc":  # blends its inputs, which it cannot do with several
@@ -135,26 +123,10 @@ def test_logits_are_found_in_what_a_network_gives(answer, which, method):
     assert result.log[0]["validation_accuracy"] == result.evaluate(*data)["accuracy"]
 
 
-def test_the_part_that_is_given_in_training_alone_can_be_named():
-    class MoreInTraining(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.model = mlp()
-
-        def forward(self, x):
-            logits = self.model(x)
-            return (logits, logits * 0) if self.training else logits
-
-    result = train(MoreInTraining(), blobs(), logits=0, **PLAIN)
-    assert_same_weights(result.model, train(mlp(), blobs(), **PLAIN).model, tolerance=1e-6)
-
-
 @pytest.mark.parametrize(
     ("answer", "which", "said"),
     [
         (lambda logits: (logits, logits), None, "gave tuple, expected logits.*with logits=, such as 0"),
-        (lambda logits: {"out": logits}, None, "dict of 'out'.*such as 'out'"),
-        (lambda logits: {"out": logits}, "in", "'in' in it"),
         (lambda logits: {"logits": logits[:1]}, None, r"gave \(1, 3\) for 2 samples"),
     ],
 )

@@ -15,7 +15,6 @@ STEPS = 4 * 8
 
 SCHEDULES = {
     "exponential": (lambda optimizer: lr_scheduler.ExponentialLR(optimizer, 0.5), "epoch"),
-    "milestones": (lambda optimizer: lr_scheduler.MultiStepLR(optimizer, [1, 3]), "epoch"),
     "in sequence": (
         lambda optimizer: lr_scheduler.SequentialLR(
             optimizer,
@@ -28,7 +27,6 @@ SCHEDULES = {
         "epoch",
     ),
     "one cycle": (lambda optimizer: lr_scheduler.OneCycleLR(optimizer, 0.1, STEPS + 1), "step"),
-    "cosine": (lambda optimizer: lr_scheduler.CosineAnnealingLR(optimizer, STEPS), "step"),
 }
 
 

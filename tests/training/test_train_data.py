@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader, RandomSampler, Subset, TensorDataset
-from training_helpers import IN_BITS, Flowing, IterAgain, Mapped, blobs, cnn, mlp, pictures
+from training_helpers import IN_BITS, Flowing, Mapped, blobs, cnn, mlp, pictures
 
 from graylearn.data import Samples
 from graylearn.errors import DataError
 from graylearn.training import (
     Augment,
     PixelScale,
-    predict_logits,
     train,
     train_stack,
 )
@@ -39,20 +38,6 @@ def test_arrays_tensors_samples_and_datasets_give_the_same_bits():
             assert torch.equal(mine, theirs)
         np.testing.assert_array_equal(run.history.label_confidence, runs["tensors"].history.label_confidence)
     assert list(runs["samples"].history.ids[:2]) == ["row 0", "row 1"]
-
-
-def test_lists_of_numbers_are_rows_wherever_a_dataset_gives_them():
-    x, y = blobs()
-    plain = Mapped(x.tolist(), y)
-    network = mlp()
-    wanted = network(x).detach().numpy()
-    np.testing.assert_array_equal(predict_logits(network, plain), wanted)
-    with pytest.warns(UserWarning, match="numbered"):
-        flowing = train(mlp(), Flowing(x.tolist(), y), validation=plain, epochs=1, log="none")
-    with pytest.warns(UserWarning, match="numbered"):
-        expected = train(mlp(), Flowing(x, y), validation=(x, y), epochs=1, log="none")
-    for name in ("loss", "accuracy", "validation_loss", "validation_accuracy"):
-        assert flowing.log[0][name] == expected.log[0][name]
 
 
 def test_datasets_of_hugging_face_are_learned_from_validated_on_and_predicted():
@@ -111,26 +96,15 @@ class Listed(Mapped):
         return super().__getitem__(place)
 
 
-@pytest.mark.parametrize(
-    "names", [(0, 1, 2), (0, 4, 7)], ids=["as items bear them", "before they are renamed"]
-)
 @pytest.mark.parametrize("part", [slice(0, 120), slice(1, 90)])
 @pytest.mark.parametrize("load", [lambda data: data, lambda data: DataLoader(data, batch_size=16)])
-def test_a_list_of_labels_is_believed_where_the_items_bear_them(load, part, names):
+def test_a_list_of_labels_is_believed_where_the_items_bear_them(load, part):
     """A target_transform renames what a dataset lists."""
     x, y = blobs()
-    data = Listed(x, y, [names[label] for label in y])
+    data = Listed(x, y, [(0, 4, 7)[label] for label in y])
     data = data if part == slice(0, 120) else Subset(data, range(120)[part])
     result = train(mlp(), load(data), method="standard", epochs=1, log="none")
     np.testing.assert_array_equal(result.history.targets, y[part])
-
-
-def test_a_loader_may_bring_its_own_index():
-    x, y = blobs()
-    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
-    batches = [(x[index], y[index], index) for index in order.split(16)]
-    result = train(mlp(), IterAgain(batches), method="standard", epochs=2, log="none")
-    np.testing.assert_array_equal(result.history.targets, y)
 
 
 class Numbered:
@@ -169,28 +143,6 @@ def test_a_part_of_a_set_that_bears_an_index_is_numbered_by_its_places(load):
     np.testing.assert_array_equal(result.history.targets, y[part])
 
 
-def test_a_set_in_another_order_is_numbered_by_the_index_that_it_bears():
-    """Labels and confidences are of the same samples."""
-    x, y = blobs()
-    order = np.random.default_rng(0).permutation(len(y))
-    result = train(mlp(), Subset(Numbered(x, y), order), method="standard", epochs=30, log="none")
-    np.testing.assert_array_equal(result.history.targets, y)
-    assert np.mean(np.asarray(result.history.predicted[-1]) == np.asarray(y)) > 0.9
-
-
-def test_a_loader_may_make_its_batches_of_any_items(tmp_path):
-    x, y = blobs()
-    items = [{"row": row, "name": "abc"[label]} for row, label in zip(x, y, strict=True)]
-
-    def collate(part):
-        rows = torch.stack([torch.as_tensor(item["row"]) for item in part])
-        return rows, torch.tensor(["abc".index(item["name"]) for item in part])
-
-    loader = DataLoader(items, 16, shuffle=True, drop_last=True, collate_fn=collate)
-    result = train(mlp(), loader, method="standard", epochs=1, checkpoint=tmp_path, log="none")
-    np.testing.assert_array_equal(result.history.targets, y)
-
-
 def test_an_iterable_without_index_is_numbered_as_it_arrives_and_says_so():
     x, y = blobs()
     with pytest.warns(UserWarning, match="numbered in the order they arrive"):
@@ -225,17 +177,6 @@ def test_what_trains_is_predicted_and_evaluated_in_the_same_forms():
         result.evaluate(x)
     with pytest.raises(DataError, match="no samples to predict"):
         result.predict_logits(Mapped(x[:0], y[:0]))
-
-
-@pytest.mark.parametrize("samples", [2, 120])
-def test_a_list_of_samples_is_a_dataset(samples):
-    x, y = blobs(samples=samples)
-    data = list(zip(x, y.tolist(), strict=True))
-    expected = train(mlp(), (x, y), epochs=1, log="none")
-    for listed in (data, [list(item) for item in data]):
-        result = train(mlp(), listed, epochs=1, log="none")
-        for mine, theirs in zip(result.model.parameters(), expected.model.parameters(), strict=True):
-            assert torch.equal(mine, theirs)
 
 
 @pytest.mark.parametrize("kind", [torch.as_tensor, np.asarray, list])
@@ -287,19 +228,13 @@ def test_images_are_scaled_augmented_and_predicted_the_same_streamed_or_held():
     assert held.evaluate(x, y)["accuracy"] == pytest.approx(held.log[-1]["validation_accuracy"])
 
 
-@pytest.mark.parametrize("form", ["held", "streamed", "batches"])
+@pytest.mark.parametrize("form", ["held", "batches"])
 def test_images_of_a_run_that_is_gone_on_with_keep_its_scale(form):
     x, y = pictures()
     scale = PixelScale((0.4, 0.5, 0.6), (0.2, 0.2, 0.3))
     data = [(x, y)] if form == "batches" else (x, y)
     found = train(cnn(), data, epochs=1, scale=scale, stream=form == "streamed", log="none")
     assert found.preparation.scale == scale
-
-
-def test_prediction_of_raw_images_asks_for_their_scale():
-    x, _ = pictures()
-    with pytest.raises(DataError, match="preparation=result"):
-        predict_logits(cnn(), x)
 
 
 def test_bfloat16_on_the_cpu_trains_close_to_float32():

@@ -1,10 +1,7 @@
 """Data that cannot be trained on are refused with the reason."""
 
-import numpy as np
-import pandas as pd
 import pytest
 import torch
-from scipy import sparse
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 from training_helpers import Flowing, IterAgain, blobs, mlp
 
@@ -39,26 +36,17 @@ def test_an_iterable_that_changes_its_order_is_refused():
         ((torch.zeros(4, 6), torch.zeros(5).long()), "4 samples but 5 labels"),
         ((torch.zeros(4, 6), torch.zeros(4)), "expected whole numbers"),
         ((torch.zeros(4, 6), torch.tensor([0, 1, 2, 3])), "label 3 but the network gives 3 logits"),
-        ((torch.zeros(4, 6), torch.tensor([0, 1, 2, -1])), "negative"),
         ((torch.full((4, 6), torch.nan), torch.tensor([0, 1, 2, 1])), "NaN or infinite"),
         ((torch.zeros(0, 6), torch.zeros(0).long()), "no samples"),
-        ((np.array([["a"]]), np.array([0])), "expected numbers: encode tables"),
         (
             (torch.zeros(2, 6), ["cat", "dog"]),
             r"y holds object, .* numpy.unique\(y, return_inverse=True\)\[1\]",
         ),
-        ((sparse.csr_matrix(np.eye(6)), [0] * 6), r"x is a sparse matrix: give it dense, as its toarray\(\)"),
         (((x for x in [1]),) * 3, "data is|parts|expected|read only once"),
         (7, "data is int"),
-        (torch.zeros(4, 6), r"data is Tensor: give a tuple \(x, y\)"),
-        (np.zeros((4, 6)), r"data is ndarray: give a tuple \(x, y\)"),
-        (pd.DataFrame(np.zeros((4, 6))), r"data is DataFrame: give a tuple \(x, y\)"),
         ({"x": torch.zeros(4, 6), "y": torch.zeros(4)}, r"data is dict: give a tuple \(x, y\)"),
-        ([torch.zeros(4, 6), torch.zeros(4).long()], r"a list of 2 arrays: give a tuple \(x, y\)"),
-        ([np.zeros((4, 6)), [0, 1, 2, 0]], r"a list of 2 arrays: give a tuple \(x, y\)"),
         ([[[0.0] * 6] * 4, [0, 1, 2, 0]], r"a list of 2 arrays: give a tuple \(x, y\)"),
         ((torch.zeros(4, 6), torch.zeros(4), torch.ones(4)), r"a tuple of 3 arrays: give a tuple \(x, y\)"),
-        (([[1.0, 2.0], [3.0]], [0, 1]), "x has rows of different lengths"),
     ],
 )
 def test_bad_data_is_refused_with_the_reason(data, message):
@@ -83,14 +71,12 @@ class Answering(Dataset):
     ("labels", "message"),
     [
         ([0.5, 1.0, 2.0, 0.0], "float64 of shape .4,., expected whole numbers"),
-        ([0.0, 1.0, 2.0, float("nan")], "expected whole numbers"),
         ([0, 1, 2, -100], "label -100 is negative.*leave out samples"),
         (["cat", "dog", "cat", "dog"], "labels hold str, expected whole numbers"),
-        (torch.zeros(4, 1).long(), r"int64 of shape \(4, 1\)"),
         (torch.eye(4)[:, :3], r"soft targets are to train on, in arrays \(x, y\), as floats"),
     ],
 )
-@pytest.mark.parametrize("form", ["dataset", "listed", "loader", "batches", "validation"])
+@pytest.mark.parametrize("form", ["dataset", "batches", "validation"])
 def test_labels_that_are_no_classes_are_refused_wherever_they_come_from(labels, message, form):
     data = Answering(labels)
     if form == "listed":

@@ -10,7 +10,6 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 from training_helpers import (
     OPTIMIZERS,
-    HalfRate,
     Opaque,
     assert_same_weights,
     blobs,
@@ -25,8 +24,7 @@ from graylearn.training import (
     ScheduleSettings,
     train,
 )
-from graylearn.training.mlp import MLPLearner
-from graylearn.training.mlp_layers import mlp_layers
+from graylearn.training.mlp import mlp_layers
 
 
 @pytest.mark.parametrize("opaque", [False, True], ids=["mlp", "any module"])
@@ -65,38 +63,6 @@ def test_the_hand_written_way_back_equals_autograd_with_dropout():
     train(reference, (x, y), **options)
     # the masks come from the same global generator in the same order, so the two runs are one
     assert_same_weights(model, reference.model)
-
-
-def test_masks_by_bytes_drop_so_many_256ths_and_the_way_back_is_that_of_what_is_left():
-    rate = 51 / 256
-    models = [mlp(seed=seed, dropout=rate) for seed in (1, 2)]
-
-    def learner_of(seed):
-        where, own = torch.device("cpu"), torch.Generator().manual_seed(seed)
-        settings, layers = OptimizerSettings("sgd"), mlp_layers(models[0])
-        return MLPLearner(models, layers, settings, where, generator=own, by_bytes=True)
-
-    drawn = [learner_of(seed)._mask((2, 101, 333), rate) for seed in (0, 0, 1)]
-    assert set(np.unique(drawn[0])) == {0.0, np.float32(256 / 205)}
-    assert abs(float((drawn[0] > 0).mean()) - 205 / 256) < 0.004
-    assert np.array_equal(drawn[0], drawn[1])
-    assert not np.array_equal(drawn[0], drawn[2])
-    learner, masks = learner_of(0), []
-    draw = learner._mask
-    learner._mask = lambda *given: masks.append(draw(*given)) or masks[-1]
-    x, _ = blobs()
-    logits = learner.forward(x[None].expand(2, -1, -1)).logits
-    learner.gather(logits.square().sum(1), torch.ones(len(logits)))
-    for index, model in enumerate(models):
-        read = x
-        linears = [each for each in model.modules() if isinstance(each, nn.Linear)]
-        for linear, mask in zip(linears, [*masks, None], strict=True):
-            read = linear(read)
-            read = read if mask is None else read.relu() * torch.from_numpy(mask[index])
-        read.square().sum().backward()
-        for linear, (weight, bias) in zip(linears, learner.slopes, strict=True):
-            torch.testing.assert_close(weight[index].T, linear.weight.grad, rtol=1e-4, atol=1e-4)
-            torch.testing.assert_close(bias[index, 0], linear.bias.grad, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["lcvd", "srcc", "spl", "gl"])
@@ -191,38 +157,6 @@ def test_a_schedule_changes_the_rate_at_every_step(schedule, after_warmup):
     )
     assert_same_weights(model, reference)
     assert result.log[-1]["learning_rate"] == pytest.approx(1e-2 * factors[-1])
-
-
-def test_a_method_may_scale_the_learning_rate():
-    x, y = blobs()
-    result = train(mlp(), (x, y), method=HalfRate(), epochs=2, learning_rate=0.01, log="none")
-    assert [row["learning_rate"] for row in result.log] == [0.01, 0.005]
-
-
-def test_a_user_optimizer_keeps_the_ratio_of_its_groups_rates():
-    x, y = blobs()
-    model = mlp()
-    made = []
-
-    def factory(parameters):
-        parameters = list(parameters)
-        groups = [{"params": parameters[:2], "lr": 0.1}, {"params": parameters[2:], "lr": 0.02}]
-        made.append(torch.optim.SGD(groups))
-        return made[0]
-
-    schedule = ScheduleSettings("step", milestones=(1,), gamma=0.1)
-    train(model, (x, y), method="standard", epochs=2, optimizer=factory, schedule=schedule, log="none")
-    assert [group["lr"] for group in made[0].param_groups] == pytest.approx([0.01, 0.002])
-
-
-def test_two_networks_train_and_the_users_module_is_returned():
-    x, y = blobs()
-    model = mlp()
-    before = [value.clone() for value in model.parameters()]
-    result = train(model, (x, y), method="co-teaching", epochs=8, learning_rate=0.01, log="none")
-    assert result.model is model
-    assert any(not torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
-    assert result.evaluate(x, y)["accuracy"] > 0.9
 
 
 class ReadsFeatures(Method):

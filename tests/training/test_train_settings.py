@@ -2,7 +2,6 @@
 
 import contextlib
 
-import numpy as np
 import pytest
 import torch
 from training_helpers import (
@@ -17,7 +16,6 @@ from graylearn.methods import make_method
 from graylearn.training import (
     Augment,
     OptimizerSettings,
-    PixelScale,
     ScheduleSettings,
     Settings,
     evaluate,
@@ -29,42 +27,24 @@ from graylearn.training import (
     ("options", "message"),
     [
         ({"epochs": 0}, "epochs is 0"),
-        ({"batch_size": 0}, "batch_size is 0"),
         ({"optimizer": "lion"}, "optimizer 'lion' is not known"),
         ({"optimizer": "sgd"}, "give learning_rate"),
-        ({"schedule": "zigzag"}, "schedule 'zigzag' is not known"),
-        ({"precision": "fp8"}, "precision is 'fp8', expected auto"),
         ({"device": "abacus"}, "device 'abacus'"),
         ({"preset": "slow"}, "no preset 'slow'"),
         ({"preset": "fast", "settings": Settings()}, "not both"),
         ({"method": "gll"}, "no method 'gll'"),
         ({"resume": True}, "resume needs checkpoint"),
         ({"checkpoint": __file__}, r"test_train_settings.py', a file; name a folder"),
-        ({"compile": "sometimes"}, "compile is 'sometimes', expected one of"),
         ({"learning_rate": -1.0}, "learning_rate is -1"),
         ({"sample_weight": [1.0]}, "1 sample weights for 120 samples"),
         ({"sample_weight": [-1.0] * 120}, "sample weights must be"),
         ({"augment": True}, "needs images"),
-        ({"epochs": 2.5}, "epochs is 2.5, expected a whole number"),
-        ({"batch_size": 16.0}, "batch_size is 16.0, expected a whole number"),
         ({"checkpoint_steps": 0}, "checkpoint_steps is 0"),
-        ({"seed": -1}, "seed is -1"),
-        ({"seed": "lucky"}, "seed is 'lucky'"),
         ({"learning_rate": "0.1"}, "learning_rate is '0.1', expected a positive number"),
-        ({"learning_rate": float("nan")}, "learning_rate is nan"),
-        ({"schedule": lambda epoch: 0.1}, "the schedule function gave float, expected a scheduler of torch"),
         ({"augment": "flip"}, "augment is 'flip', expected True or"),
-        ({"scale": 255.0}, "scale is of type float, expected gl.training.PixelScale"),
-        ({"scale": PixelScale((0.5,), (0.2,))}, "scale is that of uint8 images, which x does not hold"),
         ({"schedule": 0.1}, "schedule is of type float, expected ScheduleSettings"),
         ({"optimizer": torch.optim.Adam(mlp().parameters())}, "the Adam is made for other parameters than"),
-        ({"optimizer": torch.optim.LBFGS}, "LBFGS takes several passes per step"),
-        ({"device": "mps:7"}, "torch cannot use it here"),
-        ({"device": 1.5}, "device 1.5 is not known"),
-        ({"callbacks": [1]}, "callbacks hold int"),
         ({"validation": 3}, "validation is int, expected a tuple"),
-        ({"validation": {"x": 1, "y": 2}}, "validation is dict, expected a tuple"),
-        ({"validation": (blobs()[0], blobs()[1] + 7)}, "label 9 but the network gives 3 logits"),
     ],
 )
 def test_bad_settings_are_refused_by_name(options, message):
@@ -75,27 +55,15 @@ def test_bad_settings_are_refused_by_name(options, message):
 @pytest.mark.parametrize(
     ("kind", "field", "value", "expected"),
     [
-        (OptimizerSettings, "weight_decay", -1e-4, "a number of at least 0"),
         (OptimizerSettings, "weight_decay", "0.1", "a number of at least 0"),
-        (OptimizerSettings, "momentum", -0.9, "a number of at least 0"),
         (OptimizerSettings, "eps", float("nan"), "a number of at least 0"),
         (OptimizerSettings, "betas", (0.9, 1.0), "two shares from 0 to below 1"),
-        (OptimizerSettings, "betas", (0.9,), "two shares from 0 to below 1"),
-        (ScheduleSettings, "gamma", -0.1, "a factor of at least 0"),
         (ScheduleSettings, "initial", float("nan"), "a factor of at least 0"),
-        (ScheduleSettings, "final", -1.0, "a factor of at least 0"),
     ],
 )
 def test_numbers_that_no_optimizer_or_schedule_can_have_are_refused(kind, field, value, expected):
     with pytest.raises(SettingsError, match=f"{field} is .*, expected {expected}"):
         kind(**{field: value})
-
-
-def test_numbers_of_numpy_are_numbers():
-    result = train(
-        mlp(), blobs(), epochs=np.int64(1), batch_size=np.int32(8), learning_rate=np.float32(0.01), log="none"
-    )
-    assert len(result.log) == 1
 
 
 def test_a_network_that_cannot_read_the_samples_is_refused_with_what_to_do():

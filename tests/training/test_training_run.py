@@ -1,26 +1,21 @@
 """What a run tells and how it ends: schedules, divergence, progress, interruption."""
 
-import io
 import json
 import math
 import os
 import signal
-from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 from training_helpers import Opaque, blobs, mlp
 
-from graylearn.errors import DivergedError, SettingsError
+from graylearn.errors import DivergedError
 from graylearn.methods import make_method
-from graylearn.training import PRESETS, ScheduleSettings, train
+from graylearn.training import ScheduleSettings, train
 from graylearn.training.checkpoint import load_checkpoint
-from graylearn.training.optimizers import OptimizerSettings
-from graylearn.training.progress import make_reporter
 from graylearn.training.schedules import schedule_factor
 from graylearn.training.seeding import epoch_order
-from graylearn.training.settings import resolve
 
 
 def factors(schedule, epochs, steps=1):
@@ -31,61 +26,12 @@ def factors(schedule, epochs, steps=1):
     ]
 
 
-def test_step_milestones_are_fractions_or_epochs():
-    fractions = factors(ScheduleSettings("step", milestones=(0.5, 0.75)), 200)
-    epochs = factors(ScheduleSettings("step", milestones=(100, 150)), 200)
-    expected = [1.0] * 100 + [0.1] * 50 + [0.01] * 50
-    assert fractions == pytest.approx(expected)
-    assert epochs == pytest.approx(expected)
-    assert factors(ScheduleSettings("step", milestones=(0.3,), gamma=0.5), 10) == [1.0] * 3 + [0.5] * 7
-
-
-def test_step_and_constant_rates_may_begin_with_a_warmup():
-    found = factors(ScheduleSettings("step", milestones=(0.5,), warmup=0.25, initial=0.2), 4, 2)
-    assert found == pytest.approx([0.2, 0.6, 1.0, 1.0, 0.1, 0.1, 0.1, 0.1])
-    assert factors(ScheduleSettings(warmup=0.5, initial=0.0), 2, 2) == pytest.approx([0.0, 0.5, 1.0, 1.0])
-
-
-def test_paper_warm_differs_from_paper_in_its_warmup_alone():
-    paper, warm = PRESETS["paper"], PRESETS["paper-warm"]
-    assert replace(warm, schedule=paper.schedule) == paper
-    cold, gentle = factors(paper.schedule, 20, 3), factors(warm.schedule, 20, 3)
-    assert gentle[:3] == pytest.approx([0.01, 0.34, 0.67])
-    assert gentle[3:] == cold[3:]
-
-
-def test_naming_what_a_preset_has_already_keeps_it_as_it_is():
-    paper = PRESETS["paper"]
-    assert resolve("paper", None, optimizer="sgd", schedule="step") == paper
-    slower = resolve("paper", None, optimizer="sgd", learning_rate=0.05)
-    assert slower.optimizer == replace(paper.optimizer, learning_rate=0.05)
-    warm = resolve("paper-warm", None, schedule="step")
-    assert warm.schedule.warmup == 0.05
-    other = resolve("paper", None, optimizer="adam", schedule="cosine")
-    assert (other.optimizer, other.schedule) == (OptimizerSettings("adam"), ScheduleSettings("cosine"))
-    with pytest.raises(SettingsError, match="give learning_rate"):
-        resolve("table", None, optimizer="sgd")
-
-
 def test_cosine_falls_as_half_a_cosine_after_a_warmup():
     found = factors(ScheduleSettings("cosine", final=0.2), 4, 5)
     expected = [0.2 + 0.8 * (1 + math.cos(math.pi * step / 20)) / 2 for step in range(20)]
     assert found == pytest.approx(expected)
     warm = factors(ScheduleSettings("cosine", warmup=0.5, initial=0.0), 2, 2)
     assert warm == pytest.approx([0.0, 0.5, 1.0, 0.5])
-
-
-def test_one_cycle_rises_and_falls_in_lines():
-    found = factors(ScheduleSettings("one-cycle", warmup=0.4, initial=0.2, final=0.1), 10)
-    assert found[:5] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
-    assert found[4:] == pytest.approx([1 - 0.15 * step for step in range(6)])
-    assert factors(ScheduleSettings(), 3) == [1.0, 1.0, 1.0]
-
-
-@pytest.mark.parametrize("options", [{"milestones": (0.0,)}, {"warmup": 1.0}, {"name": "stairs"}])
-def test_schedules_that_make_no_sense_are_refused(options):
-    with pytest.raises(SettingsError):
-        ScheduleSettings(**options)
 
 
 @pytest.mark.parametrize("opaque", [False, True])
@@ -116,33 +62,6 @@ def test_without_a_terminal_each_epoch_is_one_plain_line(capsys):
     assert len(lines) == 2
     assert lines[1].startswith(f"epoch 2/2  loss {result.log[1]['loss']:.4f}  accuracy ")
     assert f"validation {result.log[1]['validation_accuracy']:.4f}" in lines[1]
-
-
-def test_silence_is_silent(capsys):
-    train(mlp(), blobs(), epochs=1, log="none")
-    assert capsys.readouterr() == ("", "")
-
-
-def test_on_a_terminal_a_bar_shows_loss_accuracy_and_time_left(monkeypatch):
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    with make_reporter("auto", 3, 10) as reporter:
-        reporter.step(1, 15)
-        reporter.seen(0.25, 0.875)
-        reporter.note("something to know [not markup]")
-        reporter.progress.refresh()
-    text = terminal.getvalue()
-    assert "epoch 2/3" in text
-    assert "loss 0.2500  accuracy 0.8750" in text
-    assert "something to know [not markup]" in text
-    assert ":" in text.split("accuracy 0.8750")[1]  # h:mm:ss or -:--:-- left
 
 
 def test_the_log_is_written_as_json_lines(tmp_path):

@@ -10,7 +10,7 @@ from training_helpers import Opaque, assert_same_weights, blobs, mlp
 
 from graylearn.errors import SettingsError
 from graylearn.training import train, train_stack
-from graylearn.training.mlp_layers import mlp_layers
+from graylearn.training.mlp import mlp_layers
 
 OPTIONS = {"method": "standard", "epochs": 2, "log": "none"}
 
@@ -89,10 +89,6 @@ HOOKS = {
     "module backward": lambda model, seen: model[2].register_full_backward_hook(
         lambda *_: seen.append(1) or None
     ),
-    "module backward pre": lambda model, seen: model[2].register_full_backward_pre_hook(
-        lambda *_: seen.append(1) or None
-    ),
-    "parameter": lambda model, seen: model[0].weight.register_hook(lambda _: seen.append(1) or None),
     "accumulated": lambda model, seen: model[0].weight.register_post_accumulate_grad_hook(
         lambda _: seen.append(1) or None
     ),

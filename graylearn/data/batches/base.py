@@ -22,8 +22,7 @@ WINDOW_BYTES = 64 << 20
 """How much of an epoch is collected at once: enough to hide the cost of launching, small beside any GPU."""
 
 Order = Callable[[int], Tensor]
-"""The order of the samples in an epoch: epoch -> (num_samples,) permutation on the CPU."""
-
+"""Epoch -> the order of the samples in it, on the CPU: (num_samples,), or (models, num_samples)."""
 
 Resumed = Callable[[], None]
 """Called by a source once it stands where a resumed run goes on: puts the global random numbers back."""
@@ -127,7 +126,7 @@ def check_lengths(x: Tensor, y: Tensor) -> None:
     """Refuse samples and labels that do not fit together."""
     as_classes(y)
     if len(x) != len(y):
-        raise DataError(f"there are {len(x)} samples but {len(y)} labels: give one label a sample")
+        raise DataError(f"there are {len(x)} samples but {len(y)} labels: give one label per sample")
     if len(y) == 0:
         raise DataError("there are no samples to train on")
 
@@ -147,7 +146,11 @@ def batch_ends(num_samples: int, batch_size: int, even_tail: bool = False) -> li
 
 
 class ArrayBatches:
-    """Batches of samples that live on the device as a whole."""
+    """Batches of samples that live on the device as a whole, for one model or for several side by side.
+
+    For several, a step has inputs (models, N, ...), with labels and indices laid end to end; sample i of
+    model g is number g * num_samples + i. x has one row per sample if all share them, else one per number.
+    """
 
     def __init__(
         self,
@@ -159,16 +162,18 @@ class ArrayBatches:
         device: torch.device,
         preparation: Preparation | None = None,
         even_tail: bool = False,
+        models: int = 1,
     ) -> None:
-        check_lengths(x, y)
+        self.models, self.num_samples = models, len(y) // models
+        check_lengths(x, y if len(x) == len(y) else y[: self.num_samples])
         self.preparation = preparation or Preparation()
         self.x = self.preparation.stored(x.to(device))
-        self.targets = y.to(device=device, dtype=torch.int64)
-        self.batch_size = batch_size
-        self.order = order
-        self.ends = batch_ends(len(self.targets), batch_size, even_tail)
-        sample_bytes = max(1, self.x[0].numel() * 4)
-        self.window = max(1, WINDOW_BYTES // sample_bytes // batch_size)  # batches
+        self.targets = as_classes(y).to(device)
+        self.batch_size, self.order = batch_size, order
+        self.ends = batch_ends(self.num_samples, batch_size, even_tail)
+        step_bytes = max(1, self.x[0].numel() * 4 * models) * batch_size
+        self.window = max(1, WINDOW_BYTES // step_bytes)  # steps
+        self.offsets = torch.arange(models, device=device)[:, None] * self.num_samples
 
     @property
     def steps(self) -> int:
@@ -177,84 +182,20 @@ class ArrayBatches:
 
     def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
         """The batches of `epoch` from step `start` on."""
-        order = self.order(epoch).to(self.x.device, non_blocking=True)
+        order = self.order(epoch).to(self.x.device, non_blocking=True).view(self.models, -1)
         if resumed is not None:
             resumed()
         bounds = [0, *self.ends]
         for step in range(start, self.steps, self.window):
             cuts = bounds[step : step + self.window + 1]
-            index = order[cuts[0] : cuts[-1]]
-            inputs = self.preparation.train(self.x, index, index, epoch)
-            target = self.targets.index_select(0, index)
             sizes = [end - begin for begin, end in pairwise(cuts)]
-            yield from map(
-                Batch, torch.split(inputs, sizes), torch.split(target, sizes), torch.split(index, sizes)
-            )
-
-
-class StackBatches:
-    """Batches for several models side by side: inputs (models, N, D), labels and indices laid end to end.
-
-    For one model alone inputs are (N, D), as they are for any network.
-    Indices run through models x num_samples: sample i of model g is g * num_samples + i.
-    """
-
-    def __init__(
-        self, x: Tensor, y: Tensor, *, batch_size: int, orders: list[Order], device: torch.device
-    ) -> None:
-        models = len(orders)
-        if x.ndim not in (2, 3) or (x.ndim == 3 and len(x) != models):
-            raise DataError(
-                f"x has shape {tuple(x.shape)}, expected (num_samples, features) for all models"
-                f" or ({models}, num_samples, features), one set per model"
-            )
-        y = y.expand(models, -1) if y.ndim == 1 else y
-        if y.ndim != 2 or len(y) != models:
-            raise DataError(
-                f"y has shape {tuple(y.shape)}, expected (num_samples,) or ({models}, num_samples)"
-            )
-        for labels in y:
-            check_lengths(x[0] if x.ndim == 3 else x, labels)
-        self.num_samples = y.shape[1]
-        # one row per (model, sample) where sets differ; one per sample where all models share them
-        self.shared = x.ndim == 2
-        self.x = x.to(device=device, dtype=torch.float32).reshape(-1, x.shape[-1])
-        self.targets = y.reshape(-1).to(device=device, dtype=torch.int64)
-        self.batch_size = batch_size
-        self.orders = orders
-        self.window = max(1, WINDOW_BYTES // (4 * x.shape[-1] * models) // batch_size) * batch_size
-        self.offsets = torch.arange(models, device=device)[:, None] * self.num_samples
-
-    @property
-    def steps(self) -> int:
-        """Batches in an epoch; the last may be smaller."""
-        return -(-self.num_samples // self.batch_size)
-
-    def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
-        """The batches of `epoch` from step `start` on."""
-        order = torch.stack([order(epoch) for order in self.orders]).to(self.x.device)  # (G, N)
-        models = len(order)
-        if resumed is not None:
-            resumed()
-        for first in range(start * self.batch_size, self.num_samples, self.window):
-            rows = order[:, first : first + self.window]
-            index = rows + self.offsets
-            # (steps, G, B) before cutting, so that each step's part is one contiguous block
-            count = rows.shape[1]
-            whole = count // self.batch_size * self.batch_size
-            for begin, end, size in ((0, whole, self.batch_size), (whole, count, count - whole)):
-                if begin == end:
-                    continue
-                indices = (
-                    index[:, begin:end].view(models, -1, size).transpose(0, 1).reshape(-1, models * size)
-                )
-                taken = rows[:, begin:end].view(models, -1, size).transpose(0, 1).reshape(-1)
-                inputs = self.x.index_select(0, taken if self.shared else indices.reshape(-1))
-                target = self.targets.index_select(0, indices.reshape(-1))
-                shape = (models, size) if models > 1 else (size,)
-                yield from map(
-                    Batch,
-                    inputs.view(-1, *shape, self.x.shape[1]).unbind(0),
-                    target.view(-1, models * size).unbind(0),
-                    indices.unbind(0),
-                )
+            index = order[:, cuts[0] : cuts[-1]] + self.offsets
+            # step by step, so that what a step reads lies side by side
+            index = torch.cat([part.reshape(-1) for part in torch.split(index, sizes, 1)])
+            sizes = [self.models * size for size in sizes]
+            rows = index if len(self.x) == len(self.targets) else index % self.num_samples
+            inputs = torch.split(self.preparation.train(self.x, rows, index, epoch), sizes)
+            if self.models > 1:
+                inputs = tuple(part.view(self.models, -1, *part.shape[1:]) for part in inputs)
+            target = self.targets.index_select(0, index)
+            yield from map(Batch, inputs, torch.split(target, sizes), torch.split(index, sizes))

@@ -25,8 +25,7 @@ from graylearn.data.batches.base import (
     batch_ends,
     check_lengths,
 )
-from graylearn.data.batches.items import collate, read_rows, split_item
-from graylearn.data.batches.several import Several, as_inputs
+from graylearn.data.batches.items import Several, as_inputs, collate, read_rows, split_item
 from graylearn.errors import DataError, warn
 
 
@@ -47,27 +46,18 @@ class _RowDataset(Dataset[Any]):
 
 
 class _Indexed(Dataset[Any]):
-    """Another dataset whose items come with their index."""
+    """Another dataset, a batch at a time: collated as the user's loader would, with the index that its items
+    bear, or their places."""
 
-    def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
+    def __init__(self, dataset: Any, collate: Callable[[list[Any]], Any], own: bool) -> None:
+        self.dataset, self.collate, self.own = dataset, collate, own
 
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, index: int) -> tuple[int, Any]:
-        return int(index), self.dataset[index]
-
-
-class _IndexedCollate:
-    """Collates the items as the user's loader would, and adds their indices: their own, or their places."""
-
-    def __init__(self, collate: Callable[[list[Any]], Any], own: bool) -> None:
-        self.collate, self.own = collate, own
-
-    def __call__(self, items: list[tuple[int, Any]]) -> tuple[Any, ...]:
-        x, y, index = split_item(self.collate([item for _, item in items]))
-        return x, y, index if self.own else torch.tensor([place for place, _ in items])
+    def __getitems__(self, places: list[int]) -> tuple[Any, Any, Any]:
+        x, y, index = split_item(self.collate([self.dataset[place] for place in places]))
+        return x, y, index if self.own else torch.tensor([int(place) for place in places])
 
 
 def _as_is(batch: Any) -> Any:
@@ -159,12 +149,12 @@ class StreamBatches(_Streamed):
 
     def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
         """The batches of `epoch` from step `start` on; samples before it are not read."""
-        direct = isinstance(self.dataset, _RowDataset)
+        held = isinstance(self.dataset, _RowDataset)
         loader: DataLoader[Any] = DataLoader(
-            self.dataset if direct else _Indexed(self.dataset),
+            self.dataset if held else _Indexed(self.dataset, collate, self.own_index),
             batch_sampler=_OrderedBatches(self.order(epoch), self.ends, start),
             num_workers=self.workers,
-            collate_fn=_as_is if direct else _IndexedCollate(collate, self.own_index),
+            collate_fn=_as_is,
             pin_memory=self.device.type == "cuda",
             worker_init_fn=_WorkerStart(None),
         )
@@ -292,10 +282,10 @@ class LoaderBatches(_Streamed):
 def _indexed(loader: DataLoader[Any], own: bool) -> DataLoader[Any]:
     """The same loader with indices added: those that the items bear, or their places in the dataset."""
     return DataLoader(
-        _Indexed(loader.dataset),
+        _Indexed(loader.dataset, loader.collate_fn, own),
         batch_sampler=loader.batch_sampler,
         num_workers=loader.num_workers,
-        collate_fn=_IndexedCollate(loader.collate_fn, own),
+        collate_fn=_as_is,
         pin_memory=loader.pin_memory,
         timeout=loader.timeout,
         worker_init_fn=_WorkerStart(loader.worker_init_fn),

@@ -22,10 +22,10 @@ from torch import Tensor
 
 from graylearn.data.atomic import write_array
 from graylearn.data.embeddings import efficientnet_lite
-from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, DataError, MissingExtraError, SettingsError
 from graylearn.extras import require
+from graylearn.progress import progress_bar
 
 IMAGE_MODEL = "efficientnet-lite0"
 """The image model that installs with graylearn[images]."""

@@ -54,7 +54,7 @@ class _Reading(NamedTuple):
     """How the text of a column was read."""
 
     words: str
-    """What is told of all columns read so; {columns}, {are}, {shown} and {others} are filled in."""
+    """What is said of all columns read alike; {columns}, {are}, {shown} and {others} are filled in."""
     column: str
     shown: str
     writing: str = ""
@@ -249,8 +249,8 @@ def looks_like_id(frame: pd.DataFrame, name: str, kind: ColumnKind) -> bool:
     if is_named:
         return True
     if kind == "category":  # sentences are unique by nature, and so are many prices and days
-        parted = sum(re.search(r"\s", str(value)) is not None for value in values)
-        return parted < 0.5 * len(values) and not looks_measured(values)
+        spaced = sum(re.search(r"\s", str(value)) is not None for value in values)
+        return spaced < 0.5 * len(values) and not looks_measured(values)
     # as many whole numbers drawn from as wide a range would meet so often, and these never do
     pairs, width = len(values) * (len(values) - 1) / 2, int(values.max()) - int(values.min()) + 1
     return pairs / width >= _MEETINGS or width == len(values)

@@ -13,21 +13,15 @@ from numpy.typing import NDArray
 
 from graylearn.data.formats._base import Origin, moved_path
 from graylearn.data.tables import bytes_of
+from graylearn.errors import DataError
 from graylearn.paths import Limit
 
-NOTHING = pa.list_(pa.string())
-"""The type of columns that are not read."""
 ROWS, BYTES = 20_000, 16 << 20
 """Rows and about bytes of one block at most."""
 _FILE, _OLD_FILE = b"ARROW1", b"FEA1"
 """How files begin, those of today and of the first version; a stream has nothing around its batches."""
 _REPEATS = re.compile("list_view|string_view|binary_view|run_end_encoded")
 """In the names of types whose values may stand in the file once for many rows."""
-
-
-def nothing(rows: int) -> pa.Array:
-    """What stands for a column of which nothing can be learned, and which might fill the memory."""
-    return pa.repeat(pa.scalar([""], NOTHING), rows)
 
 
 def slices_of(table: pa.Table, columns: Sequence[str] | None) -> Iterator[pa.Table]:
@@ -59,26 +53,47 @@ def _checked(batch: pa.RecordBatch, limit: Limit) -> pa.RecordBatch:
     return batch
 
 
-def check_repeated(table: pa.Table, limit: Limit) -> pa.Table:
-    """The table, unless columns that name one place in the file again and again take more than they may.
+def check_repeated(table: pa.Table, limit: Limit) -> None:
+    """Refuse columns that name one place in the file again and again if they take more than they may.
 
-    Views of texts do, and runs of a value. Of lists and records that hold such nothing is learned: they are
-    left as good as empty.
+    Views of texts do, as Polars writes all its texts, and runs of a value. What nobody measures is refused.
     """
-    for index, kind in enumerate(table.schema.types):
-        if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-            limit.take(sum(map(_viewed, table.column(index).chunks)))
-        elif pa.types.is_run_end_encoded(kind) and pa.types.is_primitive(kind.value_type):
-            limit.take(8 * len(table))
-        elif _REPEATS.search(str(kind)):
-            table = table.set_column(index, table.schema.names[index], nothing(len(table)))
-    return table
+    for column, field in zip(table.columns, table.schema, strict=True):
+        for values in (values for chunk in column.chunks for values in _innermost(chunk)):
+            kind = values.type
+            if _is_view(kind):
+                limit.take(int(_lengths(values).sum()))
+            elif pa.types.is_dictionary(kind) and _is_view(kind.value_type):
+                limit.take(int(_lengths(values.dictionary)[values.indices.drop_null().to_numpy()].sum()))
+            elif pa.types.is_run_end_encoded(kind) and pa.types.is_primitive(kind.value_type):
+                limit.take(8 * len(values))
+            elif _REPEATS.search(str(kind)):
+                raise DataError(
+                    f"column {field.name!r} is of type {field.type}, "
+                    "which is not read: write it as plain lists"
+                )
 
 
-def _viewed(chunk: pa.Array) -> int:
-    """Bytes of the texts that views show, each of which begins with its length."""
-    views = np.frombuffer(chunk.buffers()[1], np.int32).reshape(-1, 4)[chunk.offset :][: len(chunk), 0]
-    return int(views[chunk.is_valid().to_numpy(zero_copy_only=False)].sum(dtype=np.int64))
+def _innermost(values: pa.Array) -> Iterator[pa.Array]:
+    """What lists and records hold; the values themselves where they are neither."""
+    kind = values.type
+    if pa.types.is_struct(kind):
+        for part in values.flatten():
+            yield from _innermost(part)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        yield from _innermost(values.flatten())
+    else:
+        yield values
+
+
+def _is_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
+
+
+def _lengths(values: pa.Array) -> NDArray[np.int64]:
+    """Of the texts that views show, each of which begins with its length; 0 of those that are missing."""
+    views = np.frombuffer(values.buffers()[1], np.int32).reshape(-1, 4)[values.offset :][: len(values), 0]
+    return np.where(values.is_valid().to_numpy(zero_copy_only=False), views, 0).astype(np.int64)
 
 
 def changed(

@@ -153,11 +153,8 @@ class Format(ABC):
     """What follows the name of files in which its program keeps what belongs to it and is not in it yet."""
 
     @abstractmethod
-    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table | Samples:
-        """The table in it, or samples where the file says itself what they are.
-
-        in_blocks: whether the table will be read block by block, because it may be larger than the memory.
-        """
+    def open(self, path: Path, options: ReadOptions) -> Table | Samples:
+        """The table in it, or samples where the file says itself what they are."""
 
     def read(self, path: Path, options: ReadOptions) -> RawTable | Samples:
         """All rows of the table, or the samples."""
@@ -229,23 +226,31 @@ def read_bytes(path: Path) -> bytes:
         raise DataError(f"{path} cannot be read ({first_line(error)}); is the file whole?") from error
 
 
-def chunks_of(path: Path) -> Iterator[bytes]:
-    """The content of a file, decompressed where its name says so, CHUNK bytes at a time; b"" at its end."""
+def chunks_of(path: Path, whole: bool) -> Iterator[tuple[bytes, bool]]:
+    """(some of the content of a text file, whether it is the last): CHUNK bytes at a time, or all at once.
+
+    Decompressed where its name says so; what is plainly no text is refused, by its name.
+    """
     try:
+        if whole:
+            raw = read_bytes(path)
+            _check_text(raw, path)
+            yield raw, True
+            return
         with opened(path) if path.suffix.lower() in COMPRESSIONS else path.open("rb") as stream:
-            while raw := stream.read(CHUNK):
-                yield raw
-            yield b""
+            raw = stream.read(CHUNK)
+            _check_text(raw, path)
+            while raw:
+                yield raw, False
+                raw = stream.read(CHUNK)
+            yield b"", True
     except ERRORS as error:
         raise DataError(f"{path} cannot be read ({first_line(error)}); is the file whole?") from error
 
 
-def read_text_bytes(path: Path) -> bytes:
-    """`read_bytes` of a file that should be text: what is plainly something else is refused, by its name."""
-    raw = read_bytes(path)
+def _check_text(raw: bytes, path: Path) -> None:
     if (known := sign_of(raw)) is not None:
         raise DataError(f"{path} is not text but {known.words}")
-    return raw
 
 
 def write_bytes(path: Path, content: bytes) -> None:

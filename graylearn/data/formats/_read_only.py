@@ -20,7 +20,7 @@ from graylearn.data.formats._arrow import changed, slices_of
 from graylearn.data.formats._base import Change, Format, Origin, suffix_of, write_bytes
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import ArrowTable, Table
-from graylearn.errors import DataError, Hint, first_few, told_as
+from graylearn.errors import DataError, Hint, told_as
 
 COPIES = (".csv", ".parquet")
 """How names of copies end."""
@@ -34,8 +34,6 @@ class Rows(NamedTuple):
     table: pa.Table
     numbers: Sequence[int]
     """(N,) what to call them."""
-    unread: Sequence[str] = ()
-    """Columns of which nothing can be learned: something stands in their place."""
 
 
 class ReadOnly(Format):
@@ -48,7 +46,7 @@ class ReadOnly(Format):
     def rows(self, path: Path, split: str | None) -> Rows:
         """The rows of the table that `split` names, or of the only one."""
 
-    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
+    def open(self, path: Path, options: ReadOptions) -> Table:
         """The same as a table."""
         found = self.rows(path, options.split)
         if not len(found.table):
@@ -59,18 +57,14 @@ class ReadOnly(Format):
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> str:
         """A copy of the rows that stay."""
         found = self.rows(path, origin.split)
-        return write_copy(
-            found.table.drop_columns(list(found.unread)), path, out, origin, change, found.unread
-        )
+        return write_copy(found.table, path, out, origin, change)
 
     def endings(self, path: Path) -> tuple[str, ...]:
         """Those of copies."""
         return COPIES
 
 
-def write_copy(
-    table: pa.Table, path: Path, out: Path, origin: Origin, change: Change, unread: Sequence[str] = ()
-) -> str:
+def write_copy(table: pa.Table, path: Path, out: Path, origin: Origin, change: Change) -> str:
     """Write the rows that stay as CSV or Parquet; gives the sentence that says so."""
     change.check_count(path, len(table))
     is_csv = suffix_of(out) == ".csv"
@@ -80,8 +74,7 @@ def write_copy(
         table = changed(table, path, out, origin, change.label_of, change.kept)
         (pa.csv.write_csv if is_csv else pa.parquet.write_table)(table, written)
     write_bytes(out, written.getvalue().to_pybytes())
-    without = f", without the columns {first_few(unread)}" if unread else ""
-    return f"{path.name} is not rewritten: of it the rows that stay are copied{without}, and no more"
+    return f"{path.name} is not rewritten: of it the rows that stay are copied, and no more"
 
 
 def of_cells(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> pa.Table:

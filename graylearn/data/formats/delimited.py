@@ -42,13 +42,12 @@ from graylearn.data.formats._base import (
     chunks_of,
     moved_path,
     read_bytes,
-    read_text_bytes,
     suffix_of,
     write_bytes,
 )
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import MISSING_WORDS, RawTable, Table, check_unique_names, table_from_arrow
-from graylearn.errors import DataError, Hint, SettingsError, counted, warn
+from graylearn.errors import DataError, SettingsError, counted, first_line, warn
 
 _TABBED, _ANY_SEPARATOR = (".tsv", ".tab"), (".txt", ".data")
 """Endings that promise tabs, and that promise nothing."""
@@ -68,9 +67,9 @@ class Delimited(Format):
     name = "delimited"
     suffixes = (".csv", *_TABBED, *_ANY_SEPARATOR)
 
-    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
+    def open(self, path: Path, options: ReadOptions) -> Table:
         """The rows; see `ReadOptions` for what can be given: separator, decimal, header, encoding."""
-        return _Text(path, options, in_blocks)
+        return _Text(path, options)
 
     def endings(self, path: Path) -> tuple[str, ...]:
         """Separators are written as they were read, and some names promise tabs, or none."""
@@ -132,32 +131,34 @@ class _Text(Table):
     ids and groups are numbers where that loses nothing of any of them, else text as it was written.
     """
 
-    def __init__(self, path: Path, options: ReadOptions, in_blocks: bool) -> None:
+    def __init__(self, path: Path, options: ReadOptions) -> None:
         super().__init__(str(path), options)
-        self.path, self.in_blocks = path, in_blocks
+        self.path = path
         self.head = Head(b"", "", [], False)
         self.decimal = options.decimal or "."
         self.types: dict[str, pa.DataType] = {}
         self.as_text: list[str] = []
         """Labels, ids and groups that would lose something as the numbers or dates that they look like."""
-        self.first: RawTable | None = None
-        """The first block as it was read, which is the whole where there are no others."""
-        self._look()
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
         """The blocks in order, of some columns or of all."""
-        for part in self._parts():
+        if not self.types:
+            self._look(whole=False)
+        for part in self._parts(whole=False):
             yield self._with_texts(part, self._table(part, self._parsed(part, self.types, columns)))
 
     def whole(self) -> RawTable:
         """All rows."""
-        assert self.first is not None
-        return self.first
+        return self._look(whole=True)
 
-    def _look(self) -> None:
-        """Find the types of the columns, and whether labels, ids and groups are numbers."""
+    def _look(self, whole: bool) -> RawTable:
+        """Find the types of the columns, and whether labels, ids and groups are numbers.
+
+        Gives the first block, or the whole.
+        """
         roles: list[_Written] = []
-        for number, part in enumerate(self._parts()):
+        self.types = {}
+        for number, part in enumerate(self._parts(whole)):
             arrow = self._parsed(part)
             if number == 0:
                 if self.options.decimal is None and writes_decimal_commas(arrow, self.head.separator):
@@ -166,19 +167,18 @@ class _Text(Table):
                 if not arrow.num_rows:
                     names = ", ".join(self.head.names[:30])
                     raise DataError(f"{self.name} has a header ({names}) but no rows")
-                self.first = self._table(part, arrow)
-                roles = self._roles(self.first)
+                first, table = part, self._table(part, arrow)
+                roles = self._roles(table)
             for field in arrow.schema:
                 self.types[field.name] = _joint(self.types.get(field.name, pa.null()), field.type)
             for role in roles:
                 if _may_lose(self.types[role.column]):
                     role.look(self._text_of(part, role.column))
-        for role in roles:
-            if _may_lose(kind := self.types[role.column]) and role.loses(kind):
-                self.as_text.append(role.column)
+        self.as_text = [
+            role.column for role in roles if _may_lose(kind := self.types[role.column]) and role.loses(kind)
+        ]
         self.types |= dict.fromkeys(self.as_text, pa.string())
-        if not self.in_blocks and self.first is not None:
-            self.first = self._with_texts(part, self.first)
+        return self._with_texts(first, table)
 
     def _roles(self, table: RawTable) -> list[_Written]:
         """How the columns of labels, ids and groups are written."""
@@ -190,9 +190,9 @@ class _Text(Table):
         known = [each for each in (columns.id, columns.group) if each is not None]
         return found + [_Written(self.name, str(each), _ID_FRACTION) for each in known]
 
-    def _parts(self) -> Iterator[_Part]:
-        """The blocks as text; of a file that is read as a whole the one."""
-        for number, (before, text) in enumerate(self._chunks()):
+    def _parts(self, whole: bool) -> Iterator[_Part]:
+        """The blocks as text; as a whole the one."""
+        for number, (before, text) in enumerate(self._chunks(whole)):
             if number == 0:
                 separator = "\t" if suffix_of(self.path) in _TABBED else None
                 separator = self.options.separator or separator
@@ -202,33 +202,30 @@ class _Text(Table):
             if text.strip():
                 yield _Part(before, text, number == 0 and self.head.has_header)
 
-    def _chunks(self) -> Iterator[tuple[int, bytes]]:
+    def _chunks(self, whole: bool) -> Iterator[tuple[int, bytes]]:
         """(lines before it, text in UTF-8) of whole rows: one goes on to the line where its quotes close."""
-        encoding = self.options.encoding
-        if not self.in_blocks:
-            yield 0, as_utf8(read_text_bytes(self.path), self.name, encoding)
-            return
-        codec, rest, before = "", b"", 0
-        try:
-            for raw in chunks_of(self.path):
-                if not codec:
-                    codec, mark = codec_of(raw, encoding)
-                    decoder, raw = codecs.getincrementaldecoder(codec)(), raw.removeprefix(mark)
-                rest += decoder.decode(raw, not raw).encode()
-                end = _last_row_end(rest) if raw else len(rest)
-                if end:
-                    yield before, rest[:end]
-                    before += rest.count(b"\n", 0, end)
-                    rest = rest[end:]
-                elif len(rest) > LONGEST:
-                    raise DataError(
-                        f"{self.name}, line {before + 1}: a quote opens here or soon after and never closes"
-                    )
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{self.name}, after line {before}: byte 0x{error.object[error.start]:02x} is not {codec};",
-                Hint("encoding", "cp1252", "or whichever it was written in"),
-            ) from error
+        codec, decoder, rest, before = "", None, b"", 0
+        for raw, is_last in chunks_of(self.path, whole):
+            if not codec:
+                codec, mark = codec_of(raw, self.options.encoding)
+                raw = raw.removeprefix(mark)
+                if not whole and '\n"'.encode(codec) != b'\n"':  # the bytes do not show where a row ends
+                    decoder = codecs.getincrementaldecoder(codec)()
+            try:
+                rest += raw if decoder is None else decoder.decode(raw, is_last).encode()
+            except UnicodeError as error:
+                told = f"{self.name}, after line {before}: not {codec} ({first_line(error)})"
+                raise DataError(f"{told}; try another encoding") from error
+            end = len(rest) if is_last else _last_row_end(rest)
+            if end or (is_last and not before):
+                of_rest = codec if decoder is None else "utf-8"
+                yield before, as_utf8(rest[:end], self.name, of_rest, bool(mark), before)
+                before += rest.count(b"\n", 0, end)
+                rest = rest[end:]
+            elif len(rest) > LONGEST:
+                raise DataError(
+                    f"{self.name}, line {before + 1}: a quote opens here or soon after and never closes"
+                )
 
     def _parsed(
         self,
@@ -292,7 +289,7 @@ class _Text(Table):
             part.before + lines,
             "line",
             MISSING_WORDS,
-            None if self.in_blocks else lambda column: self._text_of(part, column),
+            lambda column: self._text_of(part, column),
             found,
         )
 

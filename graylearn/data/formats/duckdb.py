@@ -6,9 +6,6 @@ import re
 from contextlib import closing
 from pathlib import Path
 
-import pyarrow as pa
-
-from graylearn.data.formats._arrow import nothing
 from graylearn.data.formats._read_only import ReadOnly, Rows, check_not_empty, chosen_part, quoted
 from graylearn.errors import DataError, told_as
 from graylearn.extras import require
@@ -45,33 +42,33 @@ class DuckDb(ReadOnly):
             if "GENERATED ALWAYS AS" in made[table]:
                 raise DataError(f"{name} has columns that are computed: copy it into a plain table")
             columns = opened.execute(_COLUMNS, [table]).fetchall()
-            sizes = {column: _size(quoted(column), kind) for column, kind in columns}
-            unread = [column for column, size in sizes.items() if size is None]
-            told = [f"sum({size or 8})" for size in sizes.values()]
             limit = Limit(path)
-            sums = opened.execute(f"SELECT {', '.join(told)} FROM {quoted(table)}").fetchall()[0]
-            limit.take(sum(size or 0 for size in sums))
-            shown = ["NULL" if column in unread else quoted(column) for column in sizes]
-            number = "NULL" if "rowid" in map(str.lower, sizes) else "rowid"
+            sizes = ", ".join(f"sum({_size(quoted(column), kind)})" for column, kind in columns)
+            limit.take(
+                sum(
+                    size or 0 for size in opened.execute(f"SELECT {sizes} FROM {quoted(table)}").fetchall()[0]
+                )
+            )
+            shown = [
+                quoted(column) + ("::VARCHAR AS " + quoted(column)) * kind.startswith("UNION")
+                for column, kind in columns
+            ]
+            number = "NULL" if any(column.lower() == "rowid" for column, _ in columns) else "rowid"
             found = opened.sql(f"SELECT {', '.join([number, *shown])} FROM {quoted(table)}").to_arrow_table()
             counted = range(found.num_rows) if number == "NULL" else found.column(0).to_pylist()
-            values = [
-                nothing(found.num_rows) if column in unread else found.column(at)
-                for at, column in enumerate(sizes, 1)
-            ]
-            return Rows(name, pa.Table.from_arrays(values, names=list(sizes)), counted, unread)
+            return Rows(name, found.remove_column(0), counted)
 
 
-def _size(column: str, kind: str) -> str | None:
-    """What tells the bytes of a value; None for records and lists of texts, which are not read."""
-    if kind in ("VARCHAR", "JSON"):
-        return f"8 + coalesce(strlen({column}), 0)"
+def _size(column: str, kind: str) -> str:
+    """What tells the bytes of a value."""
     if kind in ("BLOB", "BIT"):
         return f"8 + coalesce(octet_length({column}), 0)"
     if _NUMBERS.fullmatch(kind):
         depth = kind.count("[") - 1
         return f"8 * coalesce(len({'flatten(' * depth}{column}{')' * depth}), 0)"
-    return None if kind.endswith("]") or kind.startswith(_NESTED) else "8"
+    if kind in ("VARCHAR", "JSON") or kind.endswith("]") or kind.startswith(_NESTED):
+        return f"8 + coalesce(strlen({column}::VARCHAR), 0)"
+    return "8"
 
 
 FORMAT = DuckDb()

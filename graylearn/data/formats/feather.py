@@ -22,13 +22,14 @@ class Feather(Format):
     name = "feather"
     suffixes = (".feather", ".arrow", ".ipc")
 
-    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
+    def open(self, path: Path, options: ReadOptions) -> Table:
         """The rows."""
         raw, limit, damaged = read_bytes(path), Limit(path), f"{path} is damaged or not a Feather file"
         if not raw:
             raise DataError(f"{path} is empty")
         with told_as(damaged):
-            table = check_repeated(read_ipc(raw, limit), limit)
+            table = read_ipc(raw, limit)
+            check_repeated(table, limit)
         return ArrowTable(str(path), options, partial(slices_of, table), damaged, has_index=True)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:

@@ -43,7 +43,7 @@ class HuggingFace(Format):
         """A folder."""
         return not out.suffix
 
-    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
+    def open(self, path: Path, options: ReadOptions) -> Table:
         """The rows."""
         return DatasetTable(_loaded(path, options.split), options, str(path))
 

@@ -29,10 +29,10 @@ from graylearn.data.formats._compressed import COMPRESSIONS
 from graylearn.data.images.cache import decode
 from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.options import ReadOptions
-from graylearn.data.progress import progress_bar
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import FULL, DataError, Hint, SettingsError, counted, first_few, warn
 from graylearn.paths import inside
+from graylearn.progress import progress_bar
 
 _BESIDE_IMAGES = frozenset({".txt", ".md", ".csv", ".json", ".xml", ".yaml", ".yml", ".html", ".db", ".ini"})
 """Endings of what people and systems leave among images, and nobody takes for one."""
@@ -51,7 +51,7 @@ class Images(Format):
         """Whether it is a folder or ends like an image."""
         return path.is_dir() or super().takes(path)
 
-    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Samples:
+    def open(self, path: Path, options: ReadOptions) -> Samples:
         """The images of a folder that holds one folder per class.
 
         Images may lie deeper inside a class folder. Files that do not end like images, and images beside the

@@ -22,7 +22,6 @@ from graylearn.data.formats._base import (
     chunks_of,
     moved_path,
     read_bytes,
-    read_text_bytes,
     write_bytes,
 )
 from graylearn.data.formats._read_only import COPIES, of_cells, write_copy
@@ -38,9 +37,9 @@ class Json(Format):
     name = "json"
     suffixes = (".jsonl", ".ndjson", ".json")
 
-    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
+    def open(self, path: Path, options: ReadOptions) -> Table:
         """The records as rows."""
-        return _Records(path, options, in_blocks)
+        return _Records(path, options)
 
     def endings(self, path: Path) -> tuple[str, ...]:
         """Of a list those of copies."""
@@ -48,7 +47,9 @@ class Json(Format):
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> str | None:
         """Lines as they are, but for dropped ones and the labels of relabelled ones; of a list a copy."""
-        mark, body = _body(path)
+        raw = read_bytes(path)
+        mark = codec_of(raw, "utf-8")[1]
+        body = raw.removeprefix(mark)
         if is_list(body):
             records = _records_of(body, str(path))
             names = list(dict.fromkeys(itertools.chain.from_iterable(records)))
@@ -75,13 +76,6 @@ class Json(Format):
             written[number] = line
         write_bytes(out, mark + "\n".join(written.values()).encode("utf-8", "surrogatepass"))
         return None
-
-
-def _body(path: Path) -> tuple[bytes, bytes]:
-    """(byte order mark, the rest)."""
-    raw = read_text_bytes(path)
-    mark = codec_of(raw, "utf-8")[1]
-    return mark, raw.removeprefix(mark)
 
 
 def _with(line: str, key: str, value: str) -> str:
@@ -111,55 +105,46 @@ def _after_blanks(line: str, at: int) -> int:
 class _Records(Table):
     """The rows of JSON lines, or of one list, which is read as a whole; each block has the columns of all."""
 
-    def __init__(self, path: Path, options: ReadOptions, in_blocks: bool) -> None:
+    def __init__(self, path: Path, options: ReadOptions) -> None:
         super().__init__(str(path), options)
-        self.path, self.in_blocks = path, in_blocks
+        self.path = path
         self.keys: dict[str, None] = {}
-        if in_blocks:
-            for table in self._blocks():
-                self.keys |= dict.fromkeys(table.frame.columns)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
         """The blocks in order, of some columns or of all."""
+        if not self.keys:
+            for table in self._blocks(whole=False):
+                self.keys |= dict.fromkeys(table.frame.columns)
         wanted = pd.Index(list(self.keys if columns is None else columns), dtype=object)
-        for table in self._blocks():
+        for table in self._blocks(whole=False):
             yield replace(table, frame=table.frame.reindex(columns=wanted))
 
     def whole(self) -> RawTable:
         """All records."""
-        for table in self._blocks():
+        for table in self._blocks(whole=True):
             return table
         raise DataError(f"{self.name} is empty")
 
-    def _blocks(self) -> Iterator[RawTable]:
-        for before, text in self._texts():
-            listed = before == 0 and is_list(text)
-            if listed and self.in_blocks:
+    def _blocks(self, whole: bool) -> Iterator[RawTable]:
+        rest, before, is_first = b"", 0, True
+        for raw, is_last in chunks_of(self.path, whole):
+            rest += raw.removeprefix(codec_of(raw, "utf-8")[1]) if is_first else raw
+            listed = is_first and is_list(rest)
+            if listed and not whole:
                 raise DataError(
                     f"{self.name} is one list, which is read as a whole: write one object per line"
                 )
+            end = len(rest) if is_last else rest.rfind(b"\n") + 1
             if listed:
-                records = _records_of(text, self.name)
+                records = _records_of(rest, self.name)
                 ids = np.arange(len(records))
             else:
-                records, lines = _records_of_lines(text, self.name, before)
+                records, lines = _records_of_lines(rest[:end], self.name, before)
                 ids = np.array(lines, dtype=np.int64)
             if records:
-                frame = _frame_of(records, self.name)
-                yield RawTable(frame, self.name, ids, "record" if listed else "line")
-
-    def _texts(self) -> Iterator[tuple[int, bytes]]:
-        """(lines before it, whole lines) of each block."""
-        if not self.in_blocks:
-            yield 0, _body(self.path)[1]
-            return
-        rest, before = b"", 0
-        for number, raw in enumerate(chunks_of(self.path)):
-            rest += raw if number else raw.removeprefix(codec_of(raw, "utf-8")[1])
-            end = rest.rfind(b"\n") + 1 if raw else len(rest)
-            yield before, rest[:end]
+                yield RawTable(_frame_of(records, self.name), self.name, ids, "record" if listed else "line")
             before += rest.count(b"\n", 0, end)
-            rest = rest[end:]
+            rest, is_first = rest[end:], False
 
 
 def _records_of_lines(body: bytes, name: str, before: int) -> tuple[list[dict[str, Any]], list[int]]:

@@ -32,7 +32,7 @@ class Npz(Format):
     compressed = False
     has_splits = True
 
-    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Samples:
+    def open(self, path: Path, options: ReadOptions) -> Samples:
         """The samples of one split; `label` and `group` may name the arrays of labels and of groups."""
         arrays = _arrays(path)
         samples = _samples(arrays, path, options)

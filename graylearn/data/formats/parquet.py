@@ -17,7 +17,7 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from graylearn.data.atomic import replacing
-from graylearn.data.formats._arrow import BYTES, NOTHING, ROWS, nothing, only, picked
+from graylearn.data.formats._arrow import BYTES, ROWS, only, picked
 from graylearn.data.formats._base import (
     TABLES,
     Change,
@@ -47,7 +47,7 @@ class Parquet(Format):
         """Whether it ends like one, as a glob may, or is a folder that holds some."""
         return bool(parts_of(path)) if path.is_dir() else super().takes(path)
 
-    def open(self, path: Path, options: ReadOptions, in_blocks: bool = False) -> Table:
+    def open(self, path: Path, options: ReadOptions) -> Table:
         """The rows; those of a folder or a glob in the order of the files' names."""
         files = parts_of(path)
         schema = _schema_of(files, path)
@@ -57,7 +57,7 @@ class Parquet(Format):
             options,
             partial(_blocks_of_table, files, schema),
             f"{path} is damaged or not a Parquet file",
-            has_index=path.is_file() and not in_blocks,
+            has_index=path.is_file(),
             limit=Limit(*files),
         )
 
@@ -81,7 +81,7 @@ class Parquet(Format):
             packs = out.suffix.lower() in COMPRESSIONS
             sink: Any = pa.BufferOutputStream() if packs else stack.enter_context(replacing(out))
             with pa.parquet.ParquetWriter(sink, schema, compression=codec) as writer:
-                for block in blocks_of(files, whole=True):
+                for block in blocks_of(files):
                     table = block.select(schema.names).cast(schema)
                     own, end = np.arange(start, start + len(table)), start + len(table)
                     of = label_of[start:end]
@@ -126,34 +126,29 @@ def note_unread(path: Path, columns: Iterable[str]) -> None:
         warn(f"{told}: write it into the files of {path}")
 
 
-def blocks_of(
-    files: Sequence[Path], columns: Sequence[str] | None = None, *, whole: bool = False
-) -> Iterator[pa.Table]:
+def blocks_of(files: Sequence[Path], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
     """The rows of the files in order, at most ROWS, and about BYTES, at a time.
 
-    Columns of lists of texts and of records, of which nothing is learned, are as good as empty unless
-    `whole`. What would unpack to more at once than a file may is refused.
+    What would unpack to more at once than a file may is refused.
     """
     for path in files:
         with told_as(f"{path} is damaged or not a Parquet file"), _opened(path) as file:
             metadata, schema = file.metadata, file.schema_arrow
             groups = [metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups)]
             most = max(100, min(ROWS, BYTES // max(1, sum(groups) // max(1, metadata.num_rows))))
-            empty = [] if whole or columns is not None else _unread(schema)
-            some = [name for name in schema.names if name not in empty] if empty else columns
             # rows may all name one long text, or be lists of a value that stands once
             at_once = most if all(map(pa.types.is_primitive, schema.types)) else min(most, _FEW)
             pending: list[pa.RecordBatch] = []
             limit = Limit(path)
-            for batch in file.iter_batches(at_once, columns=some, use_threads=False):
+            for batch in file.iter_batches(at_once, columns=columns, use_threads=False):
                 batch.validate(full=True)
                 limit.take(bytes_of(batch))
                 pending.append(batch)
                 if at_once * (len(pending) + 1) > most or limit.taken >= BYTES:
-                    yield _with_empty(pa.Table.from_batches(pending), schema, empty)
+                    yield pa.Table.from_batches(pending)
                     pending, limit.taken = [], 0
             if pending:
-                yield _with_empty(pa.Table.from_batches(pending), schema, empty)
+                yield pa.Table.from_batches(pending)
 
 
 def _blocks_of_table(
@@ -161,8 +156,6 @@ def _blocks_of_table(
 ) -> Iterator[pa.Table]:
     """The same in the types that fit all files."""
     names = schema.names if columns is None else list(columns)
-    for name in _unread(schema):
-        schema = schema.set(schema.get_field_index(name), pa.field(name, NOTHING))
     chosen = pa.schema([schema.field(name) for name in names], schema.metadata)
     for block in blocks_of(files, columns):
         yield block.select(names).cast(chosen)
@@ -185,25 +178,6 @@ def _at(files: Sequence[Path], column: pa.Field, rows: NDArray[np.int64]) -> pa.
         found += block[column.name].cast(column.type).take(pa.array(inside)).chunks
         start += len(block)
     return pa.chunked_array(found, column.type)
-
-
-def _unread(schema: pa.Schema) -> list[str]:
-    """The columns of which nothing can be learned: records, and lists of anything but numbers."""
-    found = []
-    for field in schema:
-        kind = field.type
-        while pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-            kind = kind.value_type
-        if pa.types.is_nested(kind) or (kind != field.type and not pa.types.is_primitive(kind)):
-            found.append(field.name)
-    return found
-
-
-def _with_empty(table: pa.Table, schema: pa.Schema, empty: Sequence[str]) -> pa.Table:
-    """The table with the columns that are not read, next to nothing in their place."""
-    for name in empty:
-        table = table.add_column(schema.names.index(name), name, nothing(len(table)))
-    return table
 
 
 def _schema_of(files: Sequence[Path], path: Path) -> pa.Schema:

@@ -1,11 +1,8 @@
 """Image files decoded once into a memory-mapped uint8 array, so that a second run starts at once.
 
-A cache entry is named by the content of its files, in order, and by the size: moved or copied images find it
-again, changed ones do not. So as not to read every byte to find that nothing changed, a small pointer file
-remembers the last look at the same paths by their sizes and times; any touch leads back to the content.
-
-Entries are written in a folder of another name and moved into place when whole: a killed run leaves nothing
-that could be taken for a cache, and the next run clears away what it left.
+A cache entry is named by the paths, sizes and times of its files, in order, and by the size of the pixels. An
+entry takes its place when it is whole: a killed run leaves nothing that could be taken for one, and the next
+run clears away what it left.
 """
 
 from __future__ import annotations
@@ -14,17 +11,16 @@ import hashlib
 import json
 import os
 import shutil
-import socket
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from filelock import FileLock
 
-from graylearn.data.atomic import flush, write_text
-from graylearn.data.images.decode import CHANNELS, UNREAD, decode_all
+from graylearn.data.atomic import flush, replacing_folder
+from graylearn.data.images.decode import CHANNELS, decode_all
 from graylearn.data.options import ReadOptions
 from graylearn.errors import DataError, Hint, SettingsError, are, first_few, warn
 from graylearn.paths import default_cache_folder
@@ -76,9 +72,11 @@ def cache_images(
     home = default_cache_folder() if folder is None else Path(folder)
     home.mkdir(parents=True, exist_ok=True)
 
-    entry = _find(home, files, size, workers)
-    if entry is None:
-        entry = _build(home, files, size, workers)
+    entry = home / _entry_name(files, size)
+    if not _is_whole(entry, size):
+        with FileLock(home / "decoding.lock"):  # whoever waited finds what the other has made
+            if not _is_whole(entry, size):
+                _build(entry, files, size, workers)
     return _open(entry, files, size, unreadable)
 
 
@@ -86,89 +84,55 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _find(home: Path, files: list[Path], size: int, workers: int) -> Path | None:
-    """The finished entry of these files, by their times or, where those are new, by their content."""
-    pointer = home / f"seen-{_look_key(files, size)}.json"
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        entry = home / str(json.loads(pointer.read_text())["entry"])
-        if _is_whole(entry, size):
-            return entry
-    # Reading every byte pays only where an entry of as many images could turn out to be the one.
-    if not any(home.glob(f"images-{size}-{len(files)}-*")):
-        return None
-    digests = [found.digest for found in decode_all(files, None, workers, "Hashing images")]
-    entry = home / _entry_name(digests, size)
-    if not _is_whole(entry, size):
-        return None
-    _remember(home, files, size, entry, digests)
-    return entry
-
-
-def _build(home: Path, files: list[Path], size: int, workers: int) -> Path:
-    """Decode all files into a new entry."""
-    _clear_abandoned(home)
-    partial = home / f".partial-{socket.gethostname()}-{os.getpid()}-{os.urandom(4).hex()}"
-    partial.mkdir()
-    try:
-        pixels, digests, failed = partial / _PIXELS, [], []
-        with pixels.open("wb") as file:
-            for index, found in enumerate(decode_all(files, size, workers, "Decoding images")):
-                digests.append(found.digest)
+def _build(entry: Path, files: list[Path], size: int, workers: int) -> None:
+    """Decode all files into a new entry; one process at a time."""
+    for left in entry.parent.glob(".graylearn-*-images-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with replacing_folder(entry) as partial:
+        failed, unread = [], False
+        with (partial / _PIXELS).open("wb") as file:
+            for index, found in enumerate(decode_all(files, size, workers)):
                 if found.reason is not None:
                     failed.append((index, found.reason))
+                    unread |= found.unread
                 file.write(found.pixels)
-        meta = {"format": _FORMAT, "size": size, "count": len(files), "failed": failed}
+        meta = {"count": len(files), "failed": failed, "unread": unread}
         (partial / _META).write_text(json.dumps(meta))
-        for path in (pixels, partial / _META):
-            flush(path)
-        entry = home / _entry_name(digests, size)
-        if entry.exists() and not _is_whole(entry, size):
-            shutil.rmtree(entry)
-        try:
-            partial.rename(entry)
-        except OSError:
-            if not _is_whole(entry, size):  # else another process was first: its entry is as good
-                raise
-        _remember(home, files, size, entry, digests)
-        return entry
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        flush(partial / _PIXELS)
+        flush(partial / _META)
 
 
 def _open(entry: Path, files: list[Path], size: int, unreadable: str) -> CachedImages:
     failed_indices = json.loads((entry / _META).read_text())["failed"]
     failed = tuple((files[index], reason) for index, reason in failed_indices)
-    if failed and unreadable == "stop":
-        shown = first_few([f"{path} ({reason})" for path, reason in failed], 20, "; ")
-        raise DataError(
-            f"{len(failed)} of {len(files)} images cannot be read: {shown}. Mend or remove them",
-            Hint("unreadable", "skip", "to leave them out"),
-        )
-    if len(failed) == len(files):
-        raise NoImagesError(
-            f"none of the {len(files)} images can be read; the first is {failed[0][0]} ({failed[0][1]})"
-        )
+    check_read([f"{path} ({reason})" for path, reason in failed], len(files), unreadable)
     kept = np.setdiff1d(np.arange(len(files)), [index for index, _ in failed_indices]).astype(np.int64)
     shape = (len(kept), size, size, CHANNELS)
     return CachedImages(np.memmap(entry / _PIXELS, np.uint8, "r", shape=shape), kept, failed)
 
 
+def check_read(failed: Sequence[str], count: int, unreadable: str, of: str = "") -> None:
+    """Refuse images that cannot be read, unless they are to be left out and there are others."""
+    if failed and unreadable == "stop":
+        told = f"{len(failed)} of {count} images{of} cannot be read: {first_few(failed, 20, '; ')}"
+        raise DataError(f"{told}. Mend or remove them", Hint("unreadable", "skip", "to leave them out"))
+    if len(failed) == count:
+        raise NoImagesError(f"none of the {count} images{of} can be read; the first is {failed[0]}")
+
+
 def _is_whole(entry: Path, size: int) -> bool:
+    """Whether the entry can be used; one with a file that could not be opened is made anew, for that may pass
+    (a network, a lock) without the file looking different."""
     try:
         meta = json.loads((entry / _META).read_text())
         num_images: int = meta["count"] - len(meta["failed"])
-        return (entry / _PIXELS).stat().st_size == num_images * size * size * CHANNELS
+        return not meta["unread"] and (entry / _PIXELS).stat().st_size == num_images * size * size * CHANNELS
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
 
-def _entry_name(digests: list[str], size: int) -> str:
-    key = hashlib.sha256("|".join([str(_FORMAT), str(size), *digests]).encode()).hexdigest()[:40]
-    return f"images-{size}-{len(digests)}-{key}"
-
-
-def _look_key(files: list[Path], size: int) -> str:
-    """A key of what can be seen without reading: paths, sizes and times.
+def _entry_name(files: list[Path], size: int) -> str:
+    """By what can be seen without reading: paths, sizes and times.
 
     The change time is there because a tool that keeps modification times may put other bytes of the same
     length in place.
@@ -181,38 +145,7 @@ def _look_key(files: list[Path], size: int) -> str:
         except OSError:
             seen = "missing"
         digest.update(f"{path}|{seen}\n".encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()[:40]
-
-
-def _remember(home: Path, files: list[Path], size: int, entry: Path, digests: list[str]) -> None:
-    """Leave a pointer from what the files look like to their entry.
-
-    Not where a file could not be read at all: that may pass (a network, a lock) without it looking different.
-    """
-    if any(digest.startswith(UNREAD) for digest in digests):
-        return
-    write_text(home / f"seen-{_look_key(files, size)}.json", json.dumps({"entry": entry.name}))
-
-
-def _clear_abandoned(home: Path) -> None:
-    """Remove what runs on this machine left behind when they were killed."""
-    prefix = f".partial-{socket.gethostname()}-"
-    for left in home.glob(f"{prefix}*"):
-        pid = left.name.removeprefix(prefix).split("-")[0]
-        if pid.isdigit() and not _is_alive(int(pid)):
-            shutil.rmtree(left, ignore_errors=True)
-
-
-def _is_alive(pid: int) -> bool:
-    if os.name == "nt":  # os.kill would end the process there
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return f"images-{size}-{len(files)}-{digest.hexdigest()[:40]}"
 
 
 def decode(paths: list[Path], options: ReadOptions) -> CachedImages:

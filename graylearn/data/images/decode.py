@@ -4,7 +4,6 @@ lock that Python holds."""
 from __future__ import annotations
 
 import errno
-import hashlib
 import io
 import os
 import stat
@@ -17,15 +16,13 @@ from typing import NamedTuple
 
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-from graylearn.data.progress import progress_bar
+from graylearn.progress import progress_bar
 
 CHANNELS = 3
 """Every cached image is RGB."""
 _ENDINGS = "jpg jpeg jfif png bmp gif webp avif tif tiff ppm pgm pbm tga"
 IMAGE_SUFFIXES = frozenset(f".{ending}" for ending in _ENDINGS.split())
 """Endings, in lower case, of the files taken for images."""
-UNREAD = "unread: "
-"""How the digest of a file begins that could not be opened or read; why follows."""
 _AT_ONCE = 4096  # files handed to the threads
 
 
@@ -129,19 +126,19 @@ def _square(image: Image.Image, size: int) -> Image.Image:
 class Decoded(NamedTuple):
     """A file that was read."""
 
-    digest: str
-    """Of its bytes."""
-    reason: str | None
-    """Why it cannot be read; None where it can."""
     pixels: bytes
     """(size, size, 3), or none."""
+    reason: str | None = None
+    """Why it cannot be read; None where it can."""
+    unread: bool = False
+    """Whether the file could not even be opened."""
 
 
-def decode_all(files: Sequence[Path], size: int | None, threads: int, title: str) -> Iterator[Decoded]:
-    """Every file in order; without a size they are only hashed. threads: 0 decodes in this one."""
+def decode_all(files: Sequence[Path], size: int, threads: int) -> Iterator[Decoded]:
+    """Every file in order. threads: 0 decodes in this one."""
     names = [os.fspath(path) for path in files]
     # the warnings are set once for all of them: it takes longer than opening a file
-    with _pillow_warnings(), progress_bar(title, len(names)) as advance:
+    with _pillow_warnings(), progress_bar("Decoding images", len(names)) as advance:
         pool = ThreadPoolExecutor(max(threads, 1))
         try:
             for start in range(0, len(names), _AT_ONCE):
@@ -153,19 +150,17 @@ def decode_all(files: Sequence[Path], size: int | None, threads: int, title: str
             pool.shutdown(cancel_futures=True)
 
 
-def _decode_file(path: str, size: int | None) -> Decoded:
+def _decode_file(path: str, size: int) -> Decoded:
     try:
         # a pipe has nobody at its other end; pathlib costs as much as reading a small file
         with open(path, "rb", opener=_at_once) as file:
             data = file.read()
     except OSError as error:
-        reason = error.strerror or str(error)
-        return Decoded(UNREAD + reason, reason, b"")
-    digest = hashlib.blake2b(data, digest_size=20).hexdigest()
+        return Decoded(b"", error.strerror or str(error), unread=True)
     try:
-        return Decoded(digest, None, b"" if size is None else _decode(data, size))
+        return Decoded(_decode(data, size))
     except UnreadableImageError as error:
-        return Decoded(digest, str(error), b"")
+        return Decoded(b"", str(error))
 
 
 def _at_once(path: str, flags: int) -> int:

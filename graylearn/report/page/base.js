@@ -24,6 +24,7 @@ const samples = {
   kind: digits(report.kind),
   suspected: digits(report.suspected),
   level: report.level ? digits(report.level) : null,
+  because: report.because,
 };
 const LEVEL_NAMES = ["", "to review", "sure"];
 const numSuspects = samples.suspected.reduce((sum, flag) => sum + flag, 0);

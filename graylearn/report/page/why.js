@@ -40,47 +40,10 @@ function offered(row) {
   return [chance >= 0.5 ? best : -1, most].find((k) => k >= 0 && k !== own) ?? -1;
 }
 
-/** How many of the nearest samples bear each label, in words; null where they are not known. */
-function nearestWords(row) {
-  const near = nearestRows(row);
-  if (!near.length) return null;
-  const labels = new Map();
-  for (const other of near) labels.set(samples.label[other], (labels.get(samples.label[other]) ?? 0) + 1);
-  const own = labels.get(samples.label[row]) ?? 0;
-  const [most, times] = [...labels].sort((a, b) => b[1] - a[1])[0];
-  const all = near.length;
-  if (own === all) return [` Its ${all} nearest samples bear the same label.`];
-  if (times > 1 && most !== samples.label[row]) {
-    const many = times === all ? `All ${all}` : `${capital(["", "one", "two", "three"][times] ?? String(times))} of the ${all}`;
-    return [` ${many} samples nearest to it are labelled `, said(report.classes[most], 40), "."];
-  }
-  if (labels.size === all) return [` Its ${all} nearest samples bear ${all} different labels.`];
-  return [` ${own} of the ${all} samples nearest to it bear${own === 1 ? "s" : ""} its label.`];
-}
-
-/** One sentence or two: what speaks against the label of a suspect. */
+/** What speaks against the label of a suspect: the audit's sentence, from its evidence. */
 function whyWords(row) {
-  const likely = likelyClasses(row);
-  if (!samples.suspected[row] || !likely.length) return null;
-  const given = samples.confidence[row];
-  const [best, chance] = likely[0];
-  const name = (k) => el("strong", null, said(report.classes[k], 40));
-  const own = samples.label[row];
-  const parts = [];
-  if (samples.kind[row] === 2 && best !== own && chance < 0.5) {
-    parts.push(`${capital(report.judge)} saw no class in it: even the likeliest, `, name(best), `, got ${chanceText(chance)}.`);
-  } else if (samples.kind[row] === 2 && best === own) {
-    parts.push(`Its label is the likeliest class at ${chanceText(chance)}, yet it lies apart from the samples that belong there.`);
-  } else if (samples.kind[row] === 2) {
-    parts.push(`${capital(report.judge)} gave its label ${chanceText(given)} and leaned to `, name(best),
-      ` (${chanceText(chance)}), yet it lies apart from the samples of that class too.`);
-  } else if (best === own) {
-    parts.push(`${capital(report.judge)} still gave its label ${chanceText(given)}, but `, name(samples.suggested[row]),
-      " explains where it lies better.");
-  } else {
-    parts.push(`${capital(report.judge)} gave its label ${chanceText(given)} and `, name(best), ` ${chanceText(chance)}.`);
-  }
-  return el("p", { class: "why" }, parts, nearestWords(row));
+  const told = samples.because?.[row];
+  return told ? el("p", { class: "why" }, said(capital(told), 400), ".") : null;
 }
 
 /** The given label and the likeliest classes as bars. */

@@ -1,6 +1,5 @@
 """Small files in the layouts that the publishers of image sets chose, for the tests of the catalog."""
 
-import gzip
 import struct
 
 import numpy as np
@@ -76,32 +75,6 @@ def write_svhn(folder):
         digits = np.array([[label or 10] for label in y], dtype=np.uint8)  # the publisher writes 10 for 0
         scipy.io.savemat(folder / f"{name}_32x32.mat", {"X": x.transpose(1, 2, 3, 0), "y": digits})
     return *parts, tuple("0123456789")
-
-
-def write_idx(path, array):
-    header = struct.pack(">HBB", 0, 8, array.ndim) + struct.pack(f">{array.ndim}I", *array.shape)
-    content = header + array.tobytes()
-    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
-
-
-def write_fashion(folder, ending=".gz"):
-    place = folder / "fashion-mnist"
-    place.mkdir(parents=True)
-    parts = [(pictures(n, 28, 28), rng.integers(0, 10, n).tolist()) for n in (9, 4)]
-    for name, (x, y) in zip(("train", "t10k"), parts, strict=True):
-        write_idx(place / f"{name}-images-idx3-ubyte{ending}", x)
-        write_idx(place / f"{name}-labels-idx1-ubyte{ending}", np.array(y, dtype=np.uint8))
-    from reproduction.catalog.images import FASHION_CLASSES
-
-    return *parts, FASHION_CLASSES
-
-
-def write_torchvision_fashion(folder):
-    """The place torchvision unpacks it to."""
-    content = write_fashion(folder, "")
-    (folder / "FashionMNIST").mkdir()
-    (folder / "fashion-mnist").rename(folder / "FashionMNIST" / "raw")
-    return content
 
 
 def write_npz(folder, name):

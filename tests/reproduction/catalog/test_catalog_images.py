@@ -11,17 +11,15 @@ from published_images import (
     colour_of,
     write_cifar10,
     write_cifar100,
-    write_fashion,
     write_mini,
     write_npz,
     write_svhn,
     write_tiny,
-    write_torchvision_fashion,
 )
 
 from graylearn.data.samples import Samples
 from graylearn.data.splits import split_sources
-from reproduction.catalog import CATALOG, available, datasets_table, load
+from reproduction.catalog import CATALOG, datasets_table, load
 
 pytestmark = pytest.mark.usefixtures("image_cache")
 
@@ -36,9 +34,6 @@ ARRAY_SETS = {
     ),
     "cifar100": write_cifar100,
     "svhn": write_svhn,
-    "fashion-mnist": write_fashion,
-    "fashion-mnist, unpacked": lambda folder: write_fashion(folder, ""),
-    "fashion-mnist, as torchvision puts it": write_torchvision_fashion,
     **{
         f"{name}, as npz": lambda folder, name=name: write_npz(folder, name)
         for name in CATALOG
@@ -47,21 +42,21 @@ ARRAY_SETS = {
 }
 
 
+def both(name, folder):
+    return (load(name, folder, part) for part in ("train", "test"))
+
+
 @pytest.mark.parametrize("case", ARRAY_SETS)
 def test_arrays_are_read_as_their_publisher_wrote_them(tmp_path, case):
     name = case.split(",")[0]
     (train_x, train_y), (test_x, test_y), classes = ARRAY_SETS[case](tmp_path / "some")
-    train, test = load(name, tmp_path)
+    train, test = both(name, tmp_path)
     assert np.array_equal(train.x, train_x)
     assert np.array_equal(test.x, test_x)
     assert (train.y.tolist(), test.y.tolist()) == (train_y, test_y)
     assert train.classes == test.classes == classes
     assert train.kind == "image"
     assert train.ids.tolist() == list(range(len(train)))
-    whole = load(name, tmp_path, split="all")
-    assert np.array_equal(whole.x, np.concatenate([train_x, test_x]))
-    assert whole.ids.tolist() == list(range(len(whole)))
-    assert np.array_equal(load(name, tmp_path, split="test").x, test_x)
 
 
 def check_colours(samples):
@@ -72,61 +67,25 @@ def check_colours(samples):
 @pytest.mark.parametrize("layout", ["folders", "images", "splits", "list", "list of folders"])
 def test_mini_imagenet_is_one_part_with_all_pictures(tmp_path, layout):
     write_mini(tmp_path, layout)
-    train, test = load("Mini-ImageNet", tmp_path)
+    train, test = both("Mini-ImageNet", tmp_path)
     assert train.classes == tuple(sorted(WNIDS))
     assert train.class_counts.tolist() == [6, 6, 6]
     assert train.x.shape == (18, 32, 32, 3)
     assert len(test) == 0
     check_colours(train)
-    larger = load("mini-imagenet", tmp_path, split="train", size=40)
-    assert larger.x.shape == (18, 40, 40, 3)
-    assert all((tmp_path / "mini-imagenet" / path).is_file() for path in larger.ids)
-    assert len(split_sources(larger, 3)) == 3
+    assert all((tmp_path / "mini-imagenet" / path).is_file() for path in train.ids)
+    assert len(split_sources(train, 3)) == 3
 
 
 def test_tiny_imagenet_takes_the_published_val_for_test(tmp_path):
     write_tiny(tmp_path)
-    train, test = load("tiny-imagenet", tmp_path)
+    train, test = both("tiny-imagenet", tmp_path)
     assert train.classes == test.classes == ("goldfish, Carassius", "bullfrog", "newt")
     assert train.class_counts.tolist() == [3, 3, 3]
     assert test.ids.tolist() == ["val/images/val_9.JPEG", "val/images/val_8.JPEG", "val/images/val_7.JPEG"]
     assert test.y.tolist() == [0, 1, 2]
     check_colours(train)
     check_colours(test)
-
-
-def test_tiny_imagenet_tells_classes_of_one_name_apart(tmp_path):
-    (write_tiny(tmp_path) / "words.txt").write_text("n01\tcrane\nn02\tcrane\nn03\tnewt\n")
-    assert load("tiny-imagenet", tmp_path, split="test").classes == (
-        "crane (n01)",
-        "crane (n02)",
-        "newt (n03)",
-    )
-
-
-def test_the_list_of_datasets_tells_what_is_here_and_what_is_not(tmp_path, monkeypatch):
-    write_cifar10(tmp_path / "images" / "old")
-    write_npz(tmp_path, "svhn")
-    rows = {row.name: row for row in datasets_table(tmp_path)}
-    assert list(rows) == list(CATALOG)
-    assert len(rows) == 14
-    assert available(tmp_path) == ("cifar10", "svhn", "iris")
-    assert rows["cifar10"].form == "published"
-    assert rows["cifar10"].where == str(tmp_path / "images" / "old" / "cifar-10-batches-py")
-    assert rows["svhn"].form == "npz"
-    assert (rows["iris"].form, rows["iris"].where) == ("scikit-learn", None)
-    assert (rows["gene"].present, rows["gene"].form, rows["gene"].where) == (False, None, None)
-    assert all(row.licence and row.source.startswith("http") and row.needs for row in rows.values())
-    monkeypatch.delenv("GRAYLEARN_DATA", raising=False)
-    assert available() == ("iris",)
-
-
-def test_published_files_go_before_the_npz_form_and_mnist_is_not_fashion(tmp_path):
-    (train_x, _), _, _ = write_cifar10(tmp_path)
-    write_npz(tmp_path, "cifar10")
-    assert np.array_equal(load("cifar10", tmp_path, split="train").x, train_x)
-    (write_fashion(tmp_path), (tmp_path / "fashion-mnist").rename(tmp_path / "mnist"))
-    assert "fashion-mnist" not in available(tmp_path)
 
 
 def published_sets():

@@ -17,7 +17,7 @@ def test_lists_what_is_here_and_what_is_missing(tmp_path, monkeypatch):
     )
     monkeypatch.setenv("GRAYLEARN_DATA", str(tmp_path))
     rows = {row["name"]: row for row in map(json.loads, run("--json").stdout.splitlines())}
-    assert len(rows) == 14
+    assert len(rows) == 13
     assert rows["abalone"]["present"]
     assert rows["iris"]["form"] == "scikit-learn"
     assert not rows["cifar100"]["present"]

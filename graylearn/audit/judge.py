@@ -1,0 +1,166 @@
+"""The judge: a small network that was trained once, on simulated dirty sets, to read evidence.
+
+    evidence (N, F) -> row network -> mean and spread over the rows -> context -> row network -> (N, 3)
+               '-------------------------------- linear -----------------------------------'
+
+It ships as weights, `judge.npz`, beside a card of what it learned from, `judge.json`, and is asked in numpy.
+`judge/` trains it. It is the mean of a few networks; nothing else decides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graylearn.array_types import Floats
+from graylearn.audit.evidence import COLUMNS, VIEWS, Evidence
+
+SHIPPED = Path(__file__).with_name("judge.npz")
+TELLS_WHAT_IS_KNOWN = (
+    *(f"set: {view} agrees with labels" for view in VIEWS),
+    "set: one class per sample", "set: model saw the labels", "set: log columns",
+)  # fmt: skip
+"""Columns that are NaN where a view, a word of the user's, or features are not there."""
+_PLACES = [list(COLUMNS).index(name) for name in TELLS_WHAT_IS_KNOWN]
+FAR = 6.0
+"""Spreads beyond which a fact counts no more."""
+_BLOCK = 20_000
+CONTEXT = 100_000
+"""Rows from which the context of a set is read, at most."""
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What the judge says of N samples."""
+
+    chances: Floats
+    """(N, 3) chance that the sample belongs to its label, to another class, to none."""
+    spread: float
+    """How far its networks differ on the share of samples that do not belong."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Weights of the networks, and what is decided by them."""
+
+    weights: Mapping[str, NDArray[np.float32]]
+    """Arrays with the networks as their first axis, and `mean` and `scale` (F,) of the columns."""
+    settings: Mapping[str, Any]
+    """`threshold`: posterior above which a sample is suspected. `sure`: above which it is sure. `ranges`:
+    rows of (share that is estimated, lower, upper end of where the true one lies)."""
+
+    @property
+    def id(self) -> str:
+        """Twelve digits that change with any weight or setting."""
+        digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode())
+        for name in sorted(self.weights):
+            digest.update(name.encode() + np.ascontiguousarray(self.weights[name]).tobytes())
+        return digest.hexdigest()[:12]
+
+    def __call__(self, evidence: Evidence) -> Posterior:
+        """Posterior of every sample."""
+        x = self.prepared(evidence.matrix)
+        members = len(self.weights["in.w"])
+        chances = np.zeros((len(x), 3))
+        shares = []
+        for member in range(members):
+            w = {name: value[member] for name, value in self.weights.items() if name not in ("mean", "scale")}
+            context = _context(x if len(x) <= CONTEXT else x[:: -(-len(x) // CONTEXT)], w)
+            said = np.concatenate(
+                [_say(x[at : at + _BLOCK], context, w) for at in range(0, max(len(x), 1), _BLOCK)]
+            )
+            chances += said
+            shares.append(1.0 - said[:, 0].mean() if len(said) else 0.0)
+        return Posterior(chances / members, float(np.std(shares)))
+
+    def prepared(self, matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(N, F + M) columns on one scale, zero where not known, and which facts of the set are known."""
+        known = np.isfinite(matrix[:, _PLACES])
+        x = (matrix - self.weights["mean"]) / self.weights["scale"]
+        return np.concatenate([np.clip(np.nan_to_num(x), -FAR, FAR), known.astype(np.float32)], axis=1)
+
+
+def _gelu(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    inner = x * x
+    inner *= np.float32(0.044715)
+    inner += 1.0
+    inner *= x
+    inner *= np.float32(0.7978845608)
+    np.tanh(inner, out=inner)
+    inner += 1.0
+    inner *= x
+    inner *= np.float32(0.5)
+    return inner
+
+
+def _norm(x: NDArray[np.float32], w: Mapping[str, NDArray[np.float32]], name: str) -> NDArray[np.float32]:
+    x = x - x.mean(axis=-1, keepdims=True)
+    x = x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + np.float32(1e-5))
+    return np.asarray(x * w[f"{name}.g"] + w[f"{name}.b"])
+
+
+def _linear(x: NDArray[np.float32], w: Mapping[str, NDArray[np.float32]], name: str) -> NDArray[np.float32]:
+    return np.asarray(x @ w[f"{name}.w"] + w[f"{name}.b"])
+
+
+def _rows(x: NDArray[np.float32], w: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+    """(n, H) what is made of each row by itself."""
+    return _gelu(_linear(_norm(_gelu(_linear(x, w, "in")), w, "in.norm"), w, "row"))
+
+
+def _context(x: NDArray[np.float32], w: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+    """(U,) what is made of all rows together."""
+    total, square, n = 0.0, 0.0, max(len(x), 1)
+    for at in range(0, len(x), _BLOCK):
+        e = _rows(x[at : at + _BLOCK], w).astype(np.float64)
+        total, square = total + e.sum(axis=0), square + (e**2).sum(axis=0)
+    mean = np.asarray(total) / n
+    spread = np.sqrt(np.maximum(np.asarray(square) / n - mean**2, 0.0) + 1e-6)
+    both = np.concatenate([np.atleast_1d(mean), np.atleast_1d(spread)]).astype(np.float32)
+    if len(both) == 2:  # no rows at all
+        both = np.zeros(2 * w["row.w"].shape[1], np.float32)
+    return _gelu(_linear(_norm(both, w, "all.norm"), w, "all"))
+
+
+def _say(
+    x: NDArray[np.float32], context: NDArray[np.float32], w: Mapping[str, NDArray[np.float32]]
+) -> Floats:
+    """(n, 3) probabilities."""
+    e = _rows(x, w)
+    e = np.concatenate([e, np.broadcast_to(context, (len(e), len(context)))], axis=1)
+    e = _gelu(_linear(_norm(_gelu(_linear(e, w, "both")), w, "both.norm"), w, "head"))
+    z = (_linear(e, w, "out") + x @ w["plain.w"]).astype(np.float64)
+    z -= z.max(axis=1, keepdims=True)
+    p = np.exp(z)
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+def read_judge(path: Path) -> Judge:
+    """A judge from its weights; its settings are in them."""
+    with np.load(path, allow_pickle=False) as file:
+        weights = {name: file[name].astype(np.float32) for name in file.files if name != "settings"}
+        settings = json.loads(str(file["settings"]))
+    return Judge(weights, settings)
+
+
+def write_judge(judge: Judge, path: Path) -> None:
+    """Write the weights in half precision."""
+    arrays: dict[str, Any] = {
+        name: value if name in ("mean", "scale") else value.astype(np.float16)
+        for name, value in judge.weights.items()
+    }
+    np.savez_compressed(path, settings=np.array(json.dumps(judge.settings)), **arrays)
+
+
+@cache
+def shipped() -> Judge:
+    """The judge that comes with the library."""
+    return read_judge(SHIPPED)

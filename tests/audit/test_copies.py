@@ -1,0 +1,73 @@
+"""Copies are asked about once and do not vouch for one another; equal rows of a table each count."""
+
+import numpy as np
+import pytest
+from planted import clusters
+
+from graylearn import audit
+from graylearn.audit.copies import by_chance, different
+from graylearn.data.order import row_numbers
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(0)
+
+
+def asked(x, y, group=None):
+    x = np.asarray(x, dtype=np.float32)
+    return different(x, row_numbers(x), np.asarray(y), int(np.max(y)) + 1, group)
+
+
+def test_samples_of_equal_features_and_label_are_asked_about_once(random):
+    x = random.normal(size=(50, 6))
+    rows, chosen, answers = asked(np.concatenate([x, x[:9], x[:4]]), np.zeros(63, dtype=np.int64))
+    assert len(rows) == len(chosen) == 50
+    np.testing.assert_array_equal(answers[50:59], answers[:9])
+    np.testing.assert_array_equal(rows.x[answers], np.concatenate([x, x[:9], x[:4]]).astype(np.float32))
+    np.testing.assert_allclose(rows.weight, 1.0, atol=1e-3)
+
+
+def test_copies_under_another_label_or_in_another_group_are_asked_about_too(random):
+    x = random.normal(size=(50, 6))
+    twice = np.concatenate([x, x])
+    assert len(asked(twice, np.repeat([0, 1], 50))[0]) == 100
+    assert len(asked(twice, np.zeros(100, dtype=np.int64), np.repeat([0, 1], 50))[0]) == 100
+
+
+def test_rows_of_few_values_each_count(random):
+    """Of 3 x 3 x 3 x 3 rows 400 are drawn: equal ones are no copies."""
+    x = random.integers(0, 3, size=(400, 4)).astype(np.float32)
+    rows, _, answers = asked(x, np.zeros(400, dtype=np.int64))
+    assert len(rows) <= 81
+    np.testing.assert_allclose(rows.weight, np.bincount(answers), rtol=0.2)
+    assert (
+        by_chance(random.normal(size=(100, 8)).astype(np.float32), np.arange(100, dtype=np.uint64)).max()
+        < 0.1
+    )
+
+
+def test_the_order_of_what_is_asked_hangs_on_content_alone(random):
+    x, y = random.normal(size=(60, 4)).astype(np.float32), np.arange(60) % 3
+    turn = random.permutation(60)
+    one, other = asked(x, y)[0], asked(x[turn], y[turn])[0]
+    np.testing.assert_array_equal(one.x, other.x)
+    np.testing.assert_array_equal(one.draw, other.draw)
+
+
+@pytest.mark.parametrize("wrong", [0.0, 0.1])
+def test_the_whole_set_twice_is_judged_as_it_is_once(wrong):
+    planted = clusters(600, wrong=wrong)
+    once = audit(planted.x, planted.y)
+    twice = audit(np.concatenate([planted.x] * 2), np.concatenate([planted.y] * 2))
+    np.testing.assert_array_equal(twice.suspected[:600], twice.suspected[600:])
+    np.testing.assert_array_equal(twice.posterior[:600], twice.posterior[600:])
+    assert (twice.suspected[:600] != once.suspected).mean() <= 0.001
+
+
+def test_copies_of_a_wrong_label_are_found_as_a_single_one_is():
+    planted = clusters(600)
+    wrong = np.flatnonzero(planted.wrong)
+    index = np.concatenate([np.arange(600), *[wrong] * 4])
+    found = audit(planted.x[index], planted.y[index])
+    assert found.suspected[planted.wrong[index]].mean() >= 0.8

@@ -1,0 +1,145 @@
+"""The judge in numpy: its forward pass against one in double precision, its file and its id."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+
+from graylearn.audit import judge as module
+from graylearn.audit.evidence import COLUMNS, Evidence
+from graylearn.audit.judge import Judge, read_judge, shipped, write_judge
+
+
+def evidence(n=40, seed=0):
+    """Columns of every size, of which some rows and some columns are not known."""
+    random = np.random.default_rng(seed)
+    matrix = (3 * random.normal(size=(n, len(COLUMNS)))).astype(np.float32)
+    matrix[:, random.random(len(COLUMNS)) < 0.2] = np.nan
+    return Evidence(matrix, np.full((n, 2), 0.5), np.zeros((n, 2)))
+
+
+def reference(judge, matrix):
+    """(N, 3) by loops over rows, in double precision, with the functions of `math`."""
+    said = []
+    for member in range(len(judge.weights["in.w"])):
+        w = {name: value.astype(float) for name, value in judge.weights.items() if name in ("mean", "scale")}
+        w |= {name: value[member].astype(float) for name, value in judge.weights.items() if name not in w}
+
+        def gelu(v):
+            inner = np.sqrt(2 / np.pi) * (v + 0.044715 * v**3)
+            return np.array([0.5 * x * (1 + math.tanh(t)) for x, t in zip(v, inner, strict=True)])
+
+        def norm(v, name, w=w):
+            return (v - v.mean()) / math.sqrt(v.var() + 1e-5) * w[f"{name}.g"] + w[f"{name}.b"]
+
+        def dense(v, name, w=w):
+            return v @ w[f"{name}.w"] + w[f"{name}.b"]
+
+        known = [list(COLUMNS).index(name) for name in module.TELLS_WHAT_IS_KNOWN]
+        seen, rows = [], []
+        for row in matrix.astype(float):
+            x = np.clip(np.nan_to_num((row - w["mean"]) / w["scale"]), -module.FAR, module.FAR)
+            x = np.append(x, np.isfinite(row[known]).astype(float))
+            seen.append(x)
+            rows.append(gelu(dense(norm(gelu(dense(x, "in")), "in.norm"), "row")))
+        rows = np.array(rows)
+        spread = np.sqrt(np.maximum((rows**2).mean(axis=0) - rows.mean(axis=0) ** 2, 0) + 1e-6)
+        whole = gelu(dense(norm(np.append(rows.mean(axis=0), spread), "all.norm"), "all"))
+        out = []
+        for x, row in zip(seen, rows, strict=True):
+            z = gelu(dense(np.append(row, whole), "both"))
+            z = np.exp(dense(gelu(dense(norm(z, "both.norm"), "head")), "out") + x @ w["plain.w"])
+            out.append(z / z.sum())
+        said.append(out)
+    return np.mean(said, axis=0)
+
+
+@pytest.fixture(scope="module")
+def several():
+    """Three networks, of which two are not as shipped."""
+    random = np.random.default_rng(0)
+    weights = {
+        name: value if name in ("mean", "scale")
+        else np.concatenate([value[:1]] + [value[:1] + 0.05 * random.normal(size=value[:1].shape)] * 2)
+        for name, value in shipped().weights.items()
+    }  # fmt: skip
+    return Judge({name: value.astype(np.float32) for name, value in weights.items()}, shipped().settings)
+
+
+def test_the_forward_pass_is_that_of_a_reference_in_double_precision(several):
+    for judge in (several, shipped()):
+        given = evidence()
+        np.testing.assert_allclose(judge(given).chances, reference(judge, given.matrix), atol=2e-4)
+
+
+def test_columns_that_tell_what_is_known_are_in_the_order_of_the_places():
+    names = list(COLUMNS)
+    assert [names[place] for place in module._PLACES] == list(module.TELLS_WHAT_IS_KNOWN)
+    x = shipped().prepared(np.full((2, len(names)), np.nan, np.float32))
+    assert x.shape == (2, len(names) + len(module._PLACES))
+    assert not x.any(), "nothing is known: zeros, and no mark"
+
+
+def test_chances_add_up_and_another_order_of_rows_says_the_same(several):
+    given = evidence(500)
+    found = several(given)
+    np.testing.assert_allclose(found.chances.sum(axis=1), 1.0)
+    turn = np.random.default_rng(1).permutation(500)
+    turned = several(dataclasses.replace(given, matrix=given.matrix[turn]))
+    np.testing.assert_allclose(turned.chances, found.chances[turn], atol=1e-6)
+    assert found.spread > 0
+
+
+def test_rows_are_worked_on_in_blocks(several, monkeypatch):
+    given = evidence(500)
+    whole = several(given).chances
+    monkeypatch.setattr(module, "_BLOCK", 37)
+    np.testing.assert_allclose(several(given).chances, whole, atol=1e-6)
+
+
+def test_no_rows_are_no_fault():
+    assert shipped()(evidence(0)).chances.shape == (0, 3)
+
+
+def test_a_judge_comes_back_from_its_file_with_its_id(several, tmp_path):
+    write_judge(several, tmp_path / "once.npz")
+    once = read_judge(tmp_path / "once.npz")
+    write_judge(once, tmp_path / "twice.npz")
+    again = read_judge(tmp_path / "twice.npz")
+    assert again.id == once.id
+    assert again.settings == several.settings
+    given = evidence()
+    np.testing.assert_array_equal(again(given).chances, once(given).chances)
+    np.testing.assert_allclose(once(given).chances, several(given).chances, atol=0.02)  # half precision
+
+
+def test_the_id_changes_with_any_weight_and_any_setting(several):
+    ids = {several.id}
+    for name in several.weights:
+        changed = {**several.weights, name: several.weights[name] + np.float32(1e-3)}
+        ids.add(Judge(changed, several.settings).id)
+    ids.add(Judge(several.weights, {**several.settings, "threshold": 0.123}).id)
+    assert len(ids) == len(several.weights) + 2
+    assert all(len(each) == 12 for each in ids)
+
+
+def test_what_is_shipped_fits_the_evidence():
+    judge = shipped()
+    assert judge.weights["mean"].shape == judge.weights["scale"].shape == (len(COLUMNS),)
+    assert 0.2 <= judge.settings["threshold"] <= judge.settings["sure"] <= 1
+    at, below, above = np.array(judge.settings["ranges"]).T
+    assert (np.diff(at) >= 0).all()
+    assert (below <= above).all()
+    assert module.SHIPPED.stat().st_size < 1_000_000
+
+
+def test_its_card_is_of_these_weights_and_names_every_licence():
+    card = json.loads(module.SHIPPED.with_suffix(".json").read_text(encoding="utf-8"))
+    assert card["judge"] == shipped().id
+    assert {name: card[name] for name in ("threshold", "sure")}.items() <= shipped().settings.items()
+    assert card["networks"] == len(shipped().weights["in.w"])
+    assert all(source["name"] and source["licence"] and source["origin"] for source in card["sources"])
+    left_out = [family for together in card["left out together"] for family in together]
+    assert set(card["families"]) == set(left_out)

@@ -1,0 +1,181 @@
+"""What the audit takes: mixed frames of several libraries, sparse matrices, images and Samples."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.datasets import load_digits
+
+from graylearn.audit import Audit, audit
+from graylearn.audit.annotators import consensus
+from graylearn.audit.duplicates import find_duplicates
+from graylearn.audit.inputs import as_features
+from graylearn.data import Samples, TableEncoder
+from graylearn.data.inputs import as_labels
+from graylearn.errors import DataError, DataWarning, IdLikeColumnWarning, SettingsError
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """A table of numbers, words and flags that tell four classes apart, with a tenth of labels wrong."""
+    random = np.random.default_rng(0)
+    truth = random.integers(4, size=400)
+    frame = pd.DataFrame(
+        {
+            "size": truth * 2.0 + random.normal(0, 0.5, 400),
+            "colour": np.array(["red", "green", "blue", "white"], dtype=object)[truth],
+            "heavy": truth > 1,
+        }
+    )
+    wrong = random.random(400) < 0.1
+    return frame, np.where(wrong, (truth + 1) % 4, truth), wrong
+
+
+def test_mixed_frames_of_every_library_give_one_audit(mixed):
+    frame, y, wrong = mixed
+    found = audit(frame, y)
+    assert found.suspected[wrong].mean() >= 0.8
+    assert found.suspected[~wrong].mean() <= 0.03
+    arrow = frame.convert_dtypes(dtype_backend="pyarrow")
+    for other in (arrow, pl.from_pandas(frame), pl.from_pandas(frame).lazy(), pa.Table.from_pandas(frame)):
+        np.testing.assert_array_equal(as_features(other, 400), as_features(frame, 400))
+    with config_context(transform_output="polars"):  # what pipelines are set to hand on does not matter
+        assert isinstance(as_features(frame, 400), np.ndarray)
+
+
+def test_mixed_columns_are_encoded_as_the_classifier_encodes_them(mixed):
+    frame, _, _ = mixed
+    encoded = TableEncoder().fit(frame).transform(frame)
+    np.testing.assert_array_equal(as_features(frame, 400), as_features(encoded, 400))
+    objects = frame.astype(object).to_numpy()
+    assert as_features(objects, 400).shape == as_features(frame, 400).shape
+
+
+@pytest.mark.parametrize("also", ["numbers", "words"])
+def test_columns_that_name_the_rows_are_left_out_of_every_frame(also):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": random.normal(size=60), "weight": random.normal(size=60)})
+    if also == "words":
+        frame["colour"] = np.array(["red", "blue", "red"] * 20, dtype=object)
+    named = frame.assign(row=np.arange(1000, 1060), sample_id=random.permutation(60) * 1.5)
+    with pytest.warns(
+        IdLikeColumnWarning, match="'row', 'sample_id' seem to name .* are left out; pass id_like"
+    ):
+        found = as_features(named, 60)
+    np.testing.assert_array_equal(found, as_features(frame, 60))
+    with pytest.warns(IdLikeColumnWarning, match="pass id_like='drop' to leave them out"):
+        assert as_features(named, 60, "keep").shape[1] == found.shape[1] + 2
+    y = np.arange(60) % 2
+    with pytest.warns(IdLikeColumnWarning):
+        left_out = audit(named, y)
+    np.testing.assert_array_equal(left_out.score, audit(frame, y).score)
+    for read in (
+        lambda: audit(frame, y, id_like="maybe"),
+        lambda: Audit.from_predictions(np.eye(4)[y], y, frame, id_like="maybe"),
+        lambda: consensus(y[:, None], X=frame, id_like="maybe"),
+        lambda: find_duplicates(frame, id_like="maybe"),
+    ):
+        with pytest.raises(SettingsError, match="id_like is 'maybe', expected drop or keep"):
+            read()
+
+
+def test_samples_of_a_table_are_taken_with_their_labels(mixed):
+    frame, y, wrong = mixed
+    samples = Samples(frame, y, ("a", "b", "c", "d"), np.arange(400), "table")
+    found = audit(samples)
+    assert found.classes == ("a", "b", "c", "d")
+    assert found.suspected[wrong].mean() >= 0.8
+
+
+def test_sparse_matrices_are_their_dense_selves():
+    random = np.random.default_rng(1)
+    dense = random.normal(size=(50, 6)) * (random.random((50, 6)) < 0.3)
+    np.testing.assert_array_equal(as_features(sparse.csr_matrix(dense), 50), as_features(dense, 50))
+    with pytest.raises(DataError, match="TruncatedSVD"):
+        as_features(sparse.csr_matrix((100_000, 100_000)), 100_000)
+
+
+def test_small_images_are_their_pixels_and_large_ones_want_features():
+    images = load_digits().images.astype(np.uint8)
+    np.testing.assert_array_equal(as_features(images, 1797), as_features(images.reshape(1797, -1), 1797))
+    with pytest.raises(DataError, match=r"graylearn\.data\.embed_images"):
+        audit(np.zeros((20, 32, 32, 3), dtype=np.uint8), np.arange(20) % 2)
+
+
+def test_text_wants_features():
+    text = np.array(["a card that never came", "an account to close"] * 10, dtype=object)
+    with pytest.raises(DataError, match=r"graylearn\.data\.embed_text"):
+        audit(text, np.arange(20) % 2)
+    with pytest.raises(DataError, match=r"graylearn\.data\.embed_text"):
+        audit(Samples(text, np.arange(20) % 2, ("a", "b"), np.arange(20), "text"))
+
+
+def test_labels_of_arrow_and_polars_are_read():
+    for y in (pa.array(["x", "y", "x"]), pa.chunked_array([["x", "y"], ["x"]]), pl.Series(["x", "y", "x"])):
+        place, names = as_labels(y, None)
+        assert place.tolist() == [0, 1, 0]
+        assert names == ("x", "y")
+
+
+def test_paths_and_names_of_columns_are_to_be_read_first(tmp_path):
+    for path in ("orders.csv", tmp_path):
+        with pytest.raises(DataError, match=r"read the file first, audit\(read\(X, label=\.\.\.\)\)"):
+            audit(path)
+    with pytest.raises(DataError, match=r"names a column, give audit\(read\(X, label='kind'\)\)"):
+        audit(pd.DataFrame({"a": [1, 2], "kind": ["x", "y"]}), "kind")
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("names", [["c", "a", "b"], [2, 0, 1]])
+def test_columns_of_a_frame_of_probabilities_name_the_classes(frame, names):
+    y = [names[k % 3] for k in range(60)]
+    chances = np.eye(3)[np.arange(60) % 3] * 0.9 + 0.1 / 3  # each label is the likeliest
+    found = Audit.from_predictions(frame({name if frame is pd.DataFrame else str(name): chances[:, k]
+                                          for k, name in enumerate(names)}), y)  # fmt: skip
+    assert found.classes == tuple(names)
+    assert found.table["confidence"].min() > 0.9
+    assert Audit.from_predictions(pd.DataFrame(chances), np.arange(60) % 3).classes == (0, 1, 2)
+
+
+def test_an_audit_is_shown_in_one_line():
+    found = audit(np.eye(8), [0, 1] * 4)
+    assert repr(found) == "<Audit of 8 samples, 0 suspected: see its table and print(summary())>"
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (0, 4, 4)])
+def test_no_samples_are_an_audit_of_nothing(shape):
+    assert len(audit(np.zeros(shape), [])) == 0
+
+
+@pytest.mark.parametrize("x", [np.zeros((60, 0)), pd.DataFrame(index=range(60))])
+def test_samples_without_columns_are_refused(x):
+    with pytest.raises(DataError, match="rows and no columns"):
+        audit(x, np.arange(60) % 3)
+
+
+def test_infinite_values_are_counted_by_column():
+    values = np.random.default_rng(0).normal(size=(40, 7))
+    values[:2, 0], values[3, 1:], values[4, 2] = [np.inf, -np.inf], np.inf, np.nan
+    frame = pd.DataFrame(values, columns=list("abcdefg"))
+    told = r"^8 infinite values in columns {} and 2 more among 40 rows: taken as missing"
+    with pytest.warns(DataWarning, match=told.format("0, 1, 2, 3, 4")):
+        as_features(values.reshape(40, 7, 1), 40)
+    with pytest.warns(DataWarning, match=told.format("'a', 'b', 'c', 'd', 'e'")):
+        as_features(frame, 40)
+    words = np.array(["red", "blue"] * 20, dtype=object)
+    with pytest.warns(DataWarning, match="^8 infinite values .* taken as far beyond all others"):
+        as_features(frame.assign(words=words), 40)
+
+
+def test_ids_that_name_several_samples_are_refused():
+    x, y, told = np.eye(4), np.arange(4) % 2, r"id 'a' .*, one of 2 such ids \(a, 1\); ids must be unique"
+    ids = ["a", 1, "a", "1"]
+    with pytest.raises(DataError, match=told):
+        audit(x, y, ids=ids)
+    with pytest.raises(DataError, match=told):
+        Audit.from_predictions(np.full((4, 2), 0.5), y, ids=ids)
+    doubled = pd.DataFrame(x, index=ids)  # as of two tables, one after the other
+    assert audit(doubled.rename(index={1: "a"}), y).ids.tolist() == [0, 1, 2, 3]

@@ -1,0 +1,48 @@
+"""Large sets: blocks, many classes, and no array of N x N."""
+
+import numpy as np
+
+from graylearn.audit import audit, blocks
+from graylearn.audit.cost import expected_seconds
+from graylearn.audit.parts import part_size
+from graylearn.audit.scaling import scaled
+
+
+def test_blocks_hold_each_row_once(monkeypatch):
+    monkeypatch.setattr(blocks, "BLOCK", 60_000)
+    every = [np.arange(20_001)[part] for part in blocks.row_blocks(20_001, 10)]
+    assert len(every) == 4
+    np.testing.assert_array_equal(np.concatenate(every), np.arange(20_001))
+
+
+def test_an_audit_of_more_classes_than_a_class_has_samples():
+    """300 classes of two to seven samples: finished, and every number is one."""
+    random = np.random.default_rng(3)
+    label = random.permutation(np.concatenate([np.arange(300), random.integers(300, size=900)]))
+    x = random.normal(size=(300, 32))[label] + 0.3 * random.normal(size=(1200, 32))
+    found = audit(x.astype(np.float32), label)
+    assert found.probabilities.shape == found.beliefs.shape == (1200, 300)
+    assert np.isfinite(found.score).all()
+    np.testing.assert_allclose(found.beliefs.sum(axis=1) + found.foreign, 1.0, atol=1e-6)
+
+
+def test_parts_are_as_large_as_memory_allows():
+    assert part_size(10, 128) == 100_000
+    assert part_size(5000, 128) < 2000
+    assert part_size(10**6, 10**6) == 1000
+
+
+def test_what_is_expected_of_time_grows_no_faster_than_samples_beyond_a_size():
+    """In seconds of one core: about linear from a hundred thousand samples on."""
+    assert expected_seconds(1000, 20, 5) < 5
+    assert expected_seconds(10**6, 128, 10) < 15 * expected_seconds(10**5, 128, 10)
+
+
+def test_a_value_far_from_all_others_has_no_say_in_the_scale():
+    x = np.random.default_rng(0).normal(size=(500, 2))
+    broken = x.copy()
+    broken[:5, 0] = 99_999
+    np.testing.assert_allclose(scaled(broken)[5:, 0], scaled(x)[5:, 0], atol=0.02)
+    assert scaled(broken)[:5, 0].max() == 10
+    huge = scaled(np.r_[x, [[np.nan, 1e308]]])
+    assert np.isfinite(huge).all()

@@ -132,7 +132,7 @@ def test_text_of_another_encoding_or_separator_is_told_what_to_pass(csv, tmp_pat
             read(csv("a,label\n1,x\n2,y\n".encode(encoding)))
     path = tmp_path / "a.tsv"
     path.write_text("a;label\n1;x\n2;y\n")
-    with pytest.raises(DataError, match=r"one column, 'a;label': .* parted by ';'; pass separator=';'"):
+    with pytest.raises(DataError, match=r"pass separator=';'"):
         read(path)
     assert len(read(path, separator=";")) == 2
 

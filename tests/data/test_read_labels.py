@@ -130,11 +130,9 @@ def test_label_is_never_guessed_in_doubt(csv):
 
 
 def test_cells_that_blanks_part_are_told(csv):
-    with pytest.raises(
-        DataError, match=r"one column, 'a b label': its cells .* parted by ' '; pass separator=' '"
-    ):
+    with pytest.raises(DataError, match=r"pass separator=' '"):
         read(csv("a b label\n1 2 x\n3 4 y\n"))
-    with pytest.raises(DataError, match=r"parted by blanks; write it with commas, as pandas\.read_csv"):
+    with pytest.raises(DataError, match=r"write it with commas, as pandas\.read_csv"):
         read(csv("AAT_ECOLI   0.49  0.29  cp\nACEA_ECOLI  0.07  0.40  im\nACEK_ECOLI  0.56  0.40  cp\n"))
     with pytest.raises(DataError, match="no column is plainly the label"):
         read(csv("what they said\nall is well\nnothing is well here\n"))

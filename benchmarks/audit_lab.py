@@ -94,6 +94,40 @@ def of_goals() -> str:
     return markdown(["", "rules", "judge", "goal"], body)
 
 
+CLAIM = {
+    "right rows flagged, %": ("clean", "flagged", 100.0, ".1f"),
+    "a tenth of the labels flipped: F1": ("uniform10", "f1", 1.0, ".2f"),
+    "a tenth moved to the next class: F1": ("next10", "f1", 1.0, ".2f"),
+    "a fifth belongs to no class: F1": ("ood20", "f1", 1.0, ".2f"),
+}
+
+
+def of_claim() -> str:
+    """The 14 sets beside cleanlab: of its filters over three models the best one on flipped labels."""
+    _, judge = verdicts()
+    peers = [row for row in record.rows(RESULTS / PEERS.name) if row["method"].startswith("cleanlab")]
+    by_method: dict[str, list[Row]] = {}
+    for row in select(peers, group="own"):
+        by_method.setdefault(row["method"], []).append(row)
+
+    def of(rows: list[Row], setting: str, key: str) -> dict[str, float]:
+        return {row["name"]: row[key] for row in select(rows, setting=setting) if row.get(key) is not None}
+
+    flipped = {method: of(rows, "uniform10", "f1") for method, rows in by_method.items()}
+    most = max(len(each) for each in flipped.values())
+    best = max(
+        (m for m, each in flipped.items() if len(each) == most), key=lambda m: mean(flipped[m].values())
+    )
+    body = []
+    for told, (setting, key, times, digits) in CLAIM.items():
+        theirs = of(by_method[best], setting, key)
+        ours = of(select(judge, group="own"), setting, key)
+        both = [name for name in ours if name in theirs]
+        line = [shown([each[name] for name in both], digits, times) for each in (ours, theirs)]
+        body.append([f"{told} ({len(both)} sets)", *line])
+    return markdown(["", "graylearn", best.replace("cleanlab ", "cleanlab, ")], body)
+
+
 def of_groups() -> str:
     """What is found among samples that belong together, by audits that do not know it and that do."""
     found: dict[str, dict[str, list[Row]]] = {}
@@ -114,5 +148,11 @@ def of_groups() -> str:
 
 
 LAB_TABLES: dict[str, dict[str, Callable[[], str]]] = {
-    "audit.md": {"judge": of_judge, "clean": of_clean, "goals": of_goals, "groups": of_groups}
+    "audit.md": {
+        "judge": of_judge,
+        "clean": of_clean,
+        "goals": of_goals,
+        "groups": of_groups,
+        "claim": of_claim,
+    }
 }

@@ -258,14 +258,14 @@ def report(p: Tensor, pieces: Pieces, index: Tensor, thresholds: tuple[float, ..
 
 
 def settings_from(p: Tensor, pieces: Pieces, index: Tensor, of_clean: float) -> dict[str, Any]:
-    """Threshold, `sure` and ranges, from what judges said of families that they never saw."""
+    """Threshold, `sure` and the reach of ranges, from what judges said of families that they never saw."""
     plans = np.array([plan_of(pieces.info[i]) for i in index.tolist()])
     weight, bad = pieces.weight[index], (pieces.truth[index] > 0)
     posterior = 1.0 - p[..., 0]
     clean = plans == "clean"
     threshold = next(t for t in np.arange(0.4, 0.99, 0.01)
                      if measured(p, pieces, index, float(t)).flagged[clean].mean() <= of_clean)  # fmt: skip
-    sure = 0.995
+    sure = 0.99
     for t in np.arange(float(threshold), 0.995, 0.005):
         over = posterior > t
         total = (weight * over).sum(1)
@@ -273,15 +273,13 @@ def settings_from(p: Tensor, pieces: Pieces, index: Tensor, of_clean: float) -> 
         if len(right) and float((right >= 0.95).float().mean()) >= 0.975:
             sure = float(t)
             break
-    estimate, true = (weight * posterior).sum(1).numpy(), (weight * bad).sum(1).numpy()
-    order = np.argsort(estimate)
-    bins = np.array_split(order, 12)
-    ranges = [
-        [float(estimate[own].mean()), float(np.quantile(true[own] - estimate[own], 0.045)),
-         float(np.quantile(true[own] - estimate[own], 0.955))]
-        for own in bins
-    ]  # fmt: skip
-    return {"threshold": round(float(threshold), 3), "sure": round(sure, 3), "ranges": ranges}
+    share, true = (weight * posterior).sum(1), (weight * bad).sum(1)
+    side = (weight * (posterior * (1.0 - posterior)).clamp_min(0.0).sqrt()).sum(1)
+    off = (true - share).abs() / side.clamp_min(1e-6)
+    return {
+        "threshold": round(float(threshold), 3), "sure": round(sure, 3),
+        "reach": round(float(torch.quantile(off, 0.92)), 2),
+    }  # fmt: skip
 
 
 _PIECES: Pieces | None = None

@@ -54,8 +54,8 @@ class Judge:
     weights: Mapping[str, NDArray[np.float32]]
     """Arrays with the networks as their first axis, and `mean` and `scale` (F,) of the columns."""
     settings: Mapping[str, Any]
-    """`threshold`: posterior above which a sample is suspected. `sure`: above which it is sure. `ranges`:
-    rows of (share that is estimated, lower, upper end of where the true one lies)."""
+    """`threshold`: posterior above which a sample is suspected. `sure`: above which it is sure. `reach`: how
+    far ranges go, see `ranges_of`."""
 
     @property
     def id(self) -> str:

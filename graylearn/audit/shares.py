@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -28,18 +28,18 @@ def shares_of(chances: Mapping[str, Floats]) -> dict[str, float]:
     return {**shares, "total": sum(shares.values())}
 
 
-def ranges_of(
-    shares: Mapping[str, float], learned: Sequence[Sequence[float]]
-) -> dict[str, tuple[float, float]]:
-    """The 90 % range of each share, from how far estimates of such a size were off on families left out.
+def ranges_of(chances: Mapping[str, Floats], reach: float) -> dict[str, tuple[float, float]]:
+    """The 90 % range of each share and of their sum, the wider the more samples are in doubt.
 
-    learned: rows of (estimate, how far below it and how far above it the true share lay).
+    reach: how often the mean spread of a sample's own chance it goes to each side, so that on families left
+    out nine of ten ranges hold the true share. Doubts of one set go the same way: they do not cancel out.
     """
-    at, low, high = np.array(learned).T
     found = {}
-    for name, share in shares.items():
-        below, above = np.interp(share, at, low), np.interp(share, at, high)
-        found[name] = (float(np.clip(share + below, 0.0, share)), float(np.clip(share + above, share, 1.0)))
+    for name, each in {**chances, "total": sum(chances.values())}.items():
+        chance = np.clip(np.asarray(each, dtype=np.float64), 0.0, 1.0)
+        side = np.sqrt(chance * (1.0 - chance)).mean() if len(chance) else 0.0
+        share = float(chance.mean()) if len(chance) else 0.0
+        found[name] = (max(0.0, share - reach * float(side)), min(1.0, share + reach * float(side)))
     return found
 
 

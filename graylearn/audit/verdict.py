@@ -17,7 +17,7 @@ from graylearn.audit.copies import different
 from graylearn.audit.evidence import Evidence, gather
 from graylearn.audit.judge import Judge, shipped
 from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
-from graylearn.audit.shares import chances_by_kind, ranges_of, shares_of
+from graylearn.audit.shares import chances_by_kind, ranges_of
 from graylearn.data.order import row_numbers
 from graylearn.data.samples import Label
 from graylearn.errors import first_few, shortened
@@ -76,7 +76,7 @@ def verdict(known: Known, ids: NDArray[Any], judge: Judge | None = None) -> dict
     beliefs = others * wrong[:, None]
     beliefs[np.arange(n), label] = chances[:, 0]
     probabilities = evidence.probabilities[answers]
-    shares = shares_of(chances_by_kind(foreign, wrong, kind))
+    by_kind = chances_by_kind(foreign, wrong, kind)
     notes = _doubts(classes, label, suspected)
     if not suspected.any():
         notes += ["nothing flagged: no label is doubtful enough", *where_to_look(worth_a_look(held))]
@@ -98,7 +98,7 @@ def verdict(known: Known, ids: NDArray[Any], judge: Judge | None = None) -> dict
         "mode": known.mode,
         "overlap": OVERLAP[known.one_class],
         "because": _because(evidence, rows.y, classes, answers, suspected, known),
-        "ranges": ranges_of(shares, judge.settings["ranges"]),
+        "ranges": ranges_of(by_kind, judge.settings["reach"]),
         "notes": tuple(notes),
         "judge": judge.id,
     }

@@ -204,10 +204,12 @@ def test_a_suspect_counts_as_what_it_was_found_to_be():
     np.testing.assert_allclose(counted["ood"], [0.0, 0.4, 0.1, 0.0])
 
 
-def test_ranges_are_read_between_what_was_learned():
-    learned = [(0.0, 0.0, 0.02), (0.2, -0.1, 0.1)]
-    assert ranges_of({"total": 0.1}, learned)["total"] == pytest.approx((0.05, 0.16))
-    assert ranges_of({"total": 0.0}, learned)["total"] == pytest.approx((0.0, 0.02))
+def test_ranges_are_wide_where_samples_are_in_doubt():
+    clear, doubt = np.repeat([0.0, 1.0], [8, 2]), np.full(10, 0.2)
+    assert ranges_of({"ood": clear, "mislabelled": 0 * clear}, 0.5)["total"] == (0.2, 0.2)
+    assert ranges_of({"ood": doubt, "mislabelled": 0 * doubt}, 0.5)["total"] == pytest.approx((0.0, 0.4))
+    assert ranges_of({"ood": doubt, "mislabelled": 2 * doubt}, 0.0)["total"] == pytest.approx((0.6, 0.6))
+    assert ranges_of({"ood": doubt[:0], "mislabelled": doubt[:0]}, 0.5)["total"] == (0.0, 0.0)
 
 
 def test_as_many_are_worth_a_look_as_may_be_wrong():

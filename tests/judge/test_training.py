@@ -157,7 +157,7 @@ def test_pieces_are_read_as_they_were_written(pieces):
 def test_the_network_that_is_trained_is_the_one_that_the_library_asks(pieces):
     torch.manual_seed(0)
     nets = [train.Network(pieces.x.shape[2]).eval() for _ in range(2)]
-    judge = train.as_judge(nets, pieces, {"threshold": 0.5, "sure": 0.9, "ranges": [[0, 0, 0]]})
+    judge = train.as_judge(nets, pieces, {"threshold": 0.5, "sure": 0.9, "reach": 1.0})
     matrix = made_up()["matrix"][:ROWS].astype(np.float32)
     x = torch.from_numpy(judge.prepared(matrix))[None]
     with torch.no_grad():
@@ -189,12 +189,10 @@ def test_settings_keep_clean_sets_clean_and_ranges_hold_the_share(pieces):
     assert clean.sum() >= 20
     assert train.measured(p, pieces, index, found["threshold"]).flagged[clean].mean() <= 0.003
     assert found["threshold"] <= found["sure"] <= 0.995
-    at = [row[0] for row in found["ranges"]]
-    assert at == sorted(at)
     total = (pieces.weight * wrong).sum(1).numpy()
-    estimate = (pieces.weight * posterior).sum(1).numpy()
-    below, above = (np.interp(estimate, at, [row[end] for row in found["ranges"]]) for end in (1, 2))
-    assert np.mean((total >= estimate + below - 0.02) & (total <= estimate + above + 0.02)) > 0.8
+    share = (pieces.weight * posterior).sum(1).numpy()
+    side = (pieces.weight * (posterior * (1 - posterior)).sqrt()).sum(1).numpy()
+    assert 0.85 < np.mean(np.abs(total - share) <= found["reach"] * side + 1e-6) < 1.0
 
 
 def test_a_training_from_end_to_end_writes_judges_that_the_library_asks(folder, monkeypatch, capsys):

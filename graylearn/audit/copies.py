@@ -40,7 +40,9 @@ def different(
     answers[order] = number
     if group is not None:
         group = by_members(group, content)
-    by_content = np.lexsort([*([] if group is None else [group[chosen]]), y[chosen], content[chosen]])
+    by_content = np.lexsort(
+        [content[chosen], *([] if group is None else [group[chosen]]), y[chosen], rounded[chosen]]
+    )
     place = np.empty_like(by_content)
     place[by_content] = np.arange(len(by_content))
     chosen, answers = chosen[by_content], place[answers]
@@ -51,7 +53,7 @@ def different(
         else np.ones(len(chosen))
     )
     rows = Rows(
-        x[chosen], y[chosen], num_classes, uniform(hashed(content[chosen])), weight,
+        x[chosen], y[chosen], num_classes, uniform(hashed(rounded[chosen])), weight,
         None if group is None else group[chosen],
     )  # fmt: skip
     return rows, chosen, answers

@@ -16,7 +16,7 @@ from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.copies import different
 from graylearn.audit.evidence import Evidence, gather
 from graylearn.audit.judge import Judge, shipped
-from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
+from graylearn.audit.kinds import MISLABELLED, NOTHING_FLAGGED, OK, OOD, REVIEW, SURE
 from graylearn.audit.shares import chances_by_kind, ranges_of
 from graylearn.data.order import row_numbers
 from graylearn.data.samples import Label
@@ -79,7 +79,7 @@ def verdict(known: Known, ids: NDArray[Any], judge: Judge | None = None) -> dict
     by_kind = chances_by_kind(foreign, wrong, kind)
     notes = _doubts(classes, label, suspected)
     if not suspected.any():
-        notes += ["nothing flagged: no label is doubtful enough", *where_to_look(worth_a_look(held))]
+        notes += [NOTHING_FLAGGED, *where_to_look(worth_a_look(held))]
     if known.mode == "predictions" and known.features is None:
         notes += _learned(probabilities, label)
     return {
@@ -97,7 +97,7 @@ def verdict(known: Known, ids: NDArray[Any], judge: Judge | None = None) -> dict
         "foreign": foreign,
         "mode": known.mode,
         "overlap": OVERLAP[known.one_class],
-        "because": _because(evidence, rows.y, classes, answers, suspected, known),
+        "because": _because(evidence, rows.y, classes, answers, suspected, kind),
         "ranges": ranges_of(by_kind, judge.settings["reach"]),
         "notes": tuple(notes),
         "judge": judge.id,
@@ -172,8 +172,12 @@ def _learned(probabilities: Floats, label: Ints) -> list[str]:
     ]
 
 
+FAR_OUT = 0.9
+"""Rank of a distance among a class's samples from which it is told as a reason."""
+
+
 def _because(
-    evidence: Evidence, y: Ints, classes: tuple[Label, ...], answers: Ints, suspected: Bools, known: Known
+    evidence: Evidence, y: Ints, classes: tuple[Label, ...], answers: Ints, suspected: Bools, kind: Ints
 ) -> NDArray[Any]:
     """(N,) one sentence per suspect, from its evidence; empty for the others."""
     said = np.full(len(answers), "", dtype=object)
@@ -183,11 +187,26 @@ def _because(
     best = evidence.beliefs.argmax(axis=1)
     near_label, near_other = evidence.column("near: share of label"), evidence.column("near: share of other")
     kernel, model = evidence.column("kernel: other"), evidence.column("given: other")
-    away = evidence.column("away by angle, rank in other")
+    far_label = evidence.column("away by angle, rank in label")
+    far_other = evidence.column("away by angle, rank in other")
+    foreign = np.zeros(len(y), dtype=bool)
+    foreign[answers[kind == OOD]] = True
     sentences = {}
     for row in rows:
         own, other = shortened(str(classes[y[row]])), shortened(str(classes[best[row]]))
         parts = []
+        if foreign[row]:
+            for name, far in ((own, far_label[row]), (other, far_other[row])):
+                if far > FAR_OUT:
+                    parts.append(f"it lies farther out than {far:.0%} of {name}")
+            if np.isfinite(near_label[row]):
+                parts.append(
+                    f"of its neighbours {near_label[row]:.0%} are {own}, {near_other[row]:.0%} {other}"
+                )
+            if not parts:
+                parts.append(f"no class explains it: {other} would be the likeliest")
+            sentences[row] = "; ".join(parts)
+            continue
         if np.isfinite(near_label[row]):
             if near_other[row] > near_label[row]:
                 parts.append(
@@ -195,8 +214,6 @@ def _because(
                 )
             elif near_label[row] < 0.5:
                 parts.append(f"{near_label[row]:.0%} of its neighbours are {own}")
-            if away[row] > 0.98:
-                parts.append(f"it lies farther out than {away[row]:.0%} of {other}")
         for name, column in (("a kernel regression", kernel), ("the model", model)):
             if np.isfinite(column[row]) and column[row] > np.log(0.3):
                 parts.append(f"{name} gives {other} {np.exp(column[row]):.0%}")

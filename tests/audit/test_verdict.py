@@ -109,6 +109,14 @@ def test_nothing_is_drawn_by_a_seed(flips):
         np.testing.assert_array_equal(getattr(again, name), getattr(found, name), err_msg=name)
 
 
+@pytest.mark.parametrize("change", [lambda x: 1000 * x + 7, lambda x: x.astype(np.float32)])
+def test_units_and_precision_do_not_matter(flips, change):
+    planted, found = flips
+    again = audit(change(planted.x.astype(np.float64)), planted.y)
+    np.testing.assert_array_equal(again.suspected, found.suspected)
+    np.testing.assert_allclose(again.score, found.score, atol=0.02)
+
+
 def test_names_of_classes_do_not_matter(flips):
     planted, found = flips
     names = np.array(["delta", "alpha", "omega", "beta"])
@@ -131,6 +139,12 @@ def test_five_rows_of_a_misspelt_class_change_no_other_verdict():
     assert {after.classes[each] for each in after.suggested[misspelt]} == {"QSO"}
     assert (after.level[misspelt] == SURE).all()
     assert "QS0 seems to be QSO misspelt" in after.because[misspelt].tolist()
+    clean = np.array(["GALAXY", "STAR", "QSO", "COMET"], dtype=object)[planted.true]
+    clean[np.flatnonzero(clean == "QSO")[:5]] = "QS0"
+    with pytest.warns(DataWarning, match="QS0"):
+        found = audit(planted.x, clean)
+    assert found.suspected.sum() == 5
+    assert not any("nothing flagged" in note for note in found.notes)
 
 
 def test_five_rows_of_a_class_of_their_own_change_few_verdicts():
@@ -185,6 +199,16 @@ def test_the_sentence_on_a_suspect_comes_from_its_evidence(flips):
     row = np.flatnonzero(found.suspected & planted.wrong)[0]
     assert f"of its neighbours are {planted.true[row]}" in found.because[row]
     assert f"a kernel regression gives {planted.true[row]}" in found.because[row]
+
+
+def test_the_sentence_on_what_is_of_no_class_says_where_it_lies():
+    planted = clusters(300, k=3)
+    x = np.concatenate([planted.x, 40.0 + np.random.default_rng(0).normal(size=(30, planted.x.shape[1]))])
+    found = audit(x, np.append(planted.y, np.random.default_rng(1).integers(0, 3, 30)))
+    foreign = np.flatnonzero(found.kind == 2)
+    assert len(foreign) >= 20
+    assert all("neighbours" in found.because[row] for row in foreign)
+    assert not any("kernel regression" in found.because[row] for row in foreign)
 
 
 def test_shares_and_their_ranges_are_told(flips):

@@ -146,7 +146,8 @@ def test_the_passes_of_the_cpu_and_of_other_devices_give_the_gradients_of_autogr
         losses += [own_loss(*learner.forward_again(own, model)) for model, own in further]
         before = [[value.detach().clone() for value in net.parameters()] for net in nets]
         together = torch.cat(losses)
-        learner.update(together, torch.full(together.shape, 1 / 12))
+        learner.gather(together, torch.full(together.shape, 1 / 12))
+        learner.step()
         learner.sync()
         for net, olds, slopes in zip(nets, before, expected, strict=True):
             for value, old, slope in zip(net.parameters(), olds, slopes, strict=True):

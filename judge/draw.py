@@ -25,6 +25,8 @@ Sources = Mapping[str, list[Samples]]
 BELONGS, MISLABELLED, FOREIGN_SAMPLE = 0, 1, 2
 PLANS = {"clean": 0.34, "hopeless": 0.08, "labels": 0.26, "foreign": 0.16, "both": 0.16}
 """What is wrong with a set, and how often."""
+WEAK, OF_WEAK = 0.22, {"clean": 0.62, "hopeless": 0.06, "labels": 0.16, "foreign": 0.08, "both": 0.08}
+"""Share of the sets whose features tell little: there labels that contradict them are mostly right."""
 FEATURELESS = ("clean", "hopeless")
 GENERATED = 0.45
 """Share of the made-up families."""
@@ -86,9 +88,16 @@ def draw(seed: int, sources: Sources) -> DirtySet:
     family = _family(random, sources)
     x, y, held_x, held_group, info = _base(random, family, sources)
     k = int(y.max()) + 1
-    if family != "rules" and random.random() < 0.2:
+    weak = random.random() < WEAK
+    if weak:
+        every = _weakened(random, np.concatenate([x, held_x]), family == "rules")
+        x, held_x = every[: len(x)], every[len(x) :]
+    if family != "rules" and random.random() < 0.1:
         x = _strays(random, x, y, k)
-    plan = str(random.choice(list(PLANS), p=list(PLANS.values())))
+    if family != "rules" and random.random() < 0.12:
+        x = _crowded(random, x, y, k)
+    plans = OF_WEAK if weak else PLANS
+    plan = str(random.choice(list(plans), p=list(plans.values())))
     info |= {
         "seed": seed,
         "family": family,
@@ -126,9 +135,33 @@ def draw(seed: int, sources: Sources) -> DirtySet:
     return _finished(random, features, rows, info | {"extras": tuple(extras)})
 
 
+def _weakened(random: Random, x: np.ndarray, words: bool) -> np.ndarray:
+    """Features behind noise, or with many cells taken from other samples."""
+    if words or random.random() < 0.5:
+        other = x[random.integers(0, len(x), x.shape), np.arange(x.shape[1])]
+        return np.where(random.random(x.shape) < random.uniform(0.2, 0.8), other, x)
+    level = np.exp(random.uniform(np.log(0.5), np.log(5.0)))
+    return np.asarray(x + level * x.std(axis=0) * random.normal(size=x.shape))
+
+
+def _crowded(random: Random, x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
+    """Features of which, in some classes, those that lie together lie closer still, and elsewhere."""
+    x, spread = x.copy(), x.std(axis=0)
+    for c in random.choice(k, int(random.integers(1, min(k, 4) + 1)), replace=False):
+        own = np.flatnonzero(y == c)
+        if len(own) < 2 * FEWEST:
+            continue
+        middle = x[random.choice(own)]
+        away = (((x[own] - middle) / np.maximum(spread, 1e-9)) ** 2).sum(axis=1)
+        some = own[away.argsort()[: max(FEWEST, round(len(own) * random.uniform(0.05, 0.45)))]]
+        to = middle + random.uniform(0.0, 1.5) * spread * random.normal(size=len(spread))
+        x[some] = to + random.uniform(0.05, 0.7) * (x[some] - middle)
+    return x
+
+
 def _strays(random: Random, x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
     """Hard samples, rightly labelled: some of them lie among another class, mostly one that is alike."""
-    some = np.flatnonzero(random.random(len(y)) < np.exp(random.uniform(np.log(0.005), np.log(0.12))))
+    some = np.flatnonzero(random.random(len(y)) < np.exp(random.uniform(np.log(0.005), np.log(0.08))))
     alike = dirt.closeness(dirt.centres(dirt.standardised(x), y, k), np.arange(k), k)
     alike[:, np.bincount(y, minlength=k) == 0] = -np.inf
     np.fill_diagonal(alike, -np.inf)

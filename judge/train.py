@@ -24,14 +24,14 @@ import torch
 from torch import Tensor, nn
 
 from judge.evidence import COLUMNS
-from judge.network import _PLACES, FAR, Judge, write_judge
+from judge.network import _PLACES, FAR, Judge, read_judge, write_judge
 from judge.shards import LIKELY, OTHER, SHARD, make
 from judge.sources import SOURCES
 
 ROWS = LIKELY + OTHER
-WINDOW = 96
+WINDOW = 180
 """Rows of a piece that a step learns from, at random."""
-HIDDEN, CONTEXT = 64, 32
+HIDDEN, CONTEXT = 96, 48
 MEMBERS = 3
 BATCH, RATE, DECAY, DROPOUT = 32, 2e-3, 0.05, 0.2
 OF_SET, OF_ROW = (0.3, 0.3), (0.1, 0.1)
@@ -43,7 +43,7 @@ FOLDS = (
     ("causal", "ordinal", "sittings"),
 )  # fmt: skip
 """Families that are left out together, none like another: a judge is measured on those that it never saw."""
-FOLD_MEMBERS = 2
+FOLD_MEMBERS = 1
 """Networks of such a judge."""
 
 
@@ -71,8 +71,8 @@ class Pieces:
         return torch.tensor([place for place, each in enumerate(self.info) if test(each)], dtype=torch.long)
 
 
-def read_pieces(folder: Path) -> Pieces:
-    """All shards of a folder."""
+def read_pieces(folder: Path, like: Judge | None = None) -> Pieces:
+    """All shards of a folder; on the scale of a judge, where training goes on from it."""
     matrices, truths, weights, right, infos, starts = [], [], [], [], [], []
     for path in sorted(folder.glob("[0-9]*.npz")):
         if path.name.endswith(".partial.npz"):
@@ -91,6 +91,8 @@ def read_pieces(folder: Path) -> Pieces:
     count = np.maximum(np.isfinite(some).sum(axis=0), 1)  # of a few sets a column may be known of none
     mean = np.nansum(some, axis=0) / count
     scale = np.sqrt(np.nansum((some - mean) ** 2, axis=0) / count) + 1e-3
+    if like is not None:
+        mean, scale = like.weights["mean"].astype(np.float64), like.weights["scale"].astype(np.float64)
     known = np.isfinite(every[:, _PLACES])
     size = np.concatenate(starts)
     piece = np.repeat(np.arange(len(size)), size)
@@ -154,12 +156,18 @@ def window(pieces: Pieces, some: Tensor, device: torch.device) -> tuple[Tensor, 
     return x, pieces.truth[some].gather(1, at).to(device), weight.to(device)
 
 
-def fitted(pieces: Pieces, index: Tensor, epochs: int, seed: int, device: str = "cpu") -> Network:
-    """A network trained on some of the pieces, each set counting alike, by the log score."""
+def fitted(
+    pieces: Pieces, index: Tensor, epochs: int, seed: int, device: str = "cpu", start: Network | None = None
+) -> Network:
+    """A network trained on some of the pieces, each set counting alike, by the log score.
+
+    It goes on from another network, at a fourth of the rate, if there is one.
+    """
     torch.manual_seed(seed)
     where = torch.device(device)
-    net = Network(pieces.x.shape[2]).to(where)
-    optimizer = torch.optim.AdamW(net.parameters(), RATE, weight_decay=DECAY)
+    net = (start or Network(pieces.x.shape[2])).to(where)
+    rate = RATE if start is None else RATE / 4
+    optimizer = torch.optim.AdamW(net.parameters(), rate, weight_decay=DECAY)
     steps = epochs * (len(index) // BATCH)
     of_set = torch.tensor([name.startswith("set: ") for name in COLUMNS], device=where)
     missed, noise = (
@@ -169,7 +177,7 @@ def fitted(pieces: Pieces, index: Tensor, epochs: int, seed: int, device: str = 
     known = torch.zeros(pieces.x.shape[2] - len(COLUMNS), device=where)
     missed, noise = torch.cat([missed, known]), torch.cat([noise, known])
     of_set = torch.cat([of_set, known > 0])
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=max(steps, 1))
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=max(steps, 1))
     net.train()
     for _ in range(epochs):
         order = index[torch.randperm(len(index))]
@@ -209,6 +217,24 @@ def as_judge(nets: list[Network], pieces: Pieces, settings: dict[str, Any]) -> J
         if layers[0].bias is not None:
             weights[f"{short}.b"] = np.stack([each.bias.detach().numpy() for each in layers])
     return Judge(weights, settings)
+
+
+def as_networks(judge: Judge) -> list[Network]:
+    """The networks of a judge, to train on."""
+    members, columns, hidden = judge.weights["in.w"].shape
+    assert (hidden, judge.weights["all.w"].shape[2]) == (HIDDEN, CONTEXT), "other widths than HIDDEN, CONTEXT"
+    nets = []
+    for member in range(members):
+        net = Network(columns)
+        with torch.no_grad():
+            for name, layer in net.layers.items():
+                short, norm = name.replace("_", "."), isinstance(layer, nn.LayerNorm)
+                kernel = torch.from_numpy(judge.weights[f"{short}.{'g' if norm else 'w'}"][member])
+                layer.weight.copy_(kernel if norm else kernel.T)  # type: ignore[operator]
+                if layer.bias is not None:
+                    layer.bias.copy_(torch.from_numpy(judge.weights[f"{short}.b"][member]))  # type: ignore[operator]
+        nets.append(net)
+    return nets
 
 
 # What is decided by a posterior.
@@ -298,12 +324,18 @@ def settings_from(p: Tensor, pieces: Pieces, index: Tensor, of_clean: float) -> 
 _PIECES: Pieces | None = None
 
 
-def _trained(families: tuple[str, ...], seed: int, epochs: int, device: str) -> dict[str, Tensor]:
+def _trained(
+    families: tuple[str, ...], seed: int, epochs: int, device: str, start: Path | None
+) -> dict[str, Tensor]:
     """Weights of a network that never saw some families."""
     torch.set_num_threads(1)
     assert _PIECES is not None
     index = _PIECES.of(lambda info: info["family"] not in families)
-    return fitted(_PIECES, index, epochs, seed, device).state_dict()
+    first = None
+    if start is not None:
+        name = f"without-{families[0]}.npz" if families else "judge.npz"
+        first = as_networks(read_judge(start / name))[seed]
+    return fitted(_PIECES, index, epochs, seed, device, first).state_dict()
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -321,15 +353,20 @@ def main(argv: list[str] | None = None) -> None:
         "--clean", type=float, default=0.003, help="share flagged on clean sets that is allowed"
     )
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--start", type=Path, help="go on from the judges of this folder, on other sets")
     args = parser.parse_args(argv)
     shards = args.work / "shards"
     if args.sets:
         make(shards, args.sources, 0, -(-args.sets // SHARD), args.processes, args.seconds)
-    pieces = globals()["_PIECES"] = read_pieces(shards)
+    pieces = globals()["_PIECES"] = read_pieces(
+        shards, read_judge(args.start / "judge.npz") if args.start else None
+    )
     print(len(pieces), "pieces of evidence", flush=True)
     began = time.monotonic()
-    asked = [(out, seed, args.epochs, args.device) for out in FOLDS for seed in range(FOLD_MEMBERS)]
-    asked += [((), seed, args.epochs, args.device) for seed in range(MEMBERS)]
+    asked = [
+        (out, seed, args.epochs, args.device, args.start) for out in FOLDS for seed in range(FOLD_MEMBERS)
+    ]
+    asked += [((), seed, args.epochs, args.device, args.start) for seed in range(MEMBERS)]
     with get_context("fork").Pool(min(args.processes, len(asked))) as pool:
         states = pool.starmap(_trained, asked, chunksize=1)
     nets = [Network(pieces.x.shape[2]) for _ in states]

@@ -201,7 +201,7 @@ def _because(
                     parts.append(f"it lies farther out than {far:.0%} of {name}")
             if np.isfinite(near_label[row]):
                 parts.append(
-                    f"of its neighbours {near_label[row]:.0%} are {own}, {near_other[row]:.0%} {other}"
+                    f"{near_label[row]:.0%} of its neighbours are {own}, {near_other[row]:.0%} {other}"
                 )
             if not parts:
                 parts.append(f"no class explains it: {other} would be the likeliest")
@@ -216,7 +216,7 @@ def _because(
                 parts.append(f"{near_label[row]:.0%} of its neighbours are {own}")
         for name, column in (("a kernel regression", kernel), ("the model", model)):
             if np.isfinite(column[row]) and column[row] > np.log(0.3):
-                parts.append(f"{name} gives {other} {np.exp(column[row]):.0%}")
+                parts.append(f"{name} gives {np.exp(column[row]):.0%} to {other}")
         if not parts:
             parts.append(f"no view expects {own}: {evidence.probabilities[row, y[row]]:.0%}")
         sentences[row] = "; ".join(parts)

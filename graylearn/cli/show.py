@@ -95,8 +95,9 @@ def show_run(summary: dict[str, Any], *, with_data_notes: bool = False) -> None:
     for note in [*summary["notes"], *(summary["data_notes"] if with_data_notes else ())]:
         _say(out, note)
     known = [(summary["id_word"], "id"), ("label", "label")]
-    suspected = [*known, ("kind", "kind"), ("looks most like", "resembles")]
-    _show_samples(out, summary["worst"], suspected, "the strongest suspects")
+    worst = [{**row, "action": _action(row)} for row in summary["worst"]]
+    suspected = [*known, ("kind", "kind"), ("suggested", "action")]
+    _show_samples(out, worst, suspected, "the strongest suspects")
     likeliest = [*known, ("likeliest class", "likeliest")]
     _show_samples(out, summary.get("first", []), likeliest, "first by score, none of them flagged")
     if summary["test"]:
@@ -115,6 +116,11 @@ def show_run(summary: dict[str, Any], *, with_data_notes: bool = False) -> None:
         lines.append(f"next    open the report and look at the first{many} by score, at its top")
     for line in lines:
         _say(out, line)
+
+
+def _action(row: dict[str, Any]) -> str:
+    """What to do with a suspect; of what belongs to no class, also the class that it resembles most."""
+    return f"drop, or {row['resembles']}" if row["kind"] == "ood" else f"relabel: {row['resembles']}"
 
 
 def _show_samples(

@@ -198,7 +198,7 @@ def test_the_sentence_on_a_suspect_comes_from_its_evidence(flips):
     planted, found = flips
     row = np.flatnonzero(found.suspected & planted.wrong)[0]
     assert f"of its neighbours are {planted.true[row]}" in found.because[row]
-    assert f"a kernel regression gives {planted.true[row]}" in found.because[row]
+    assert f"% to {planted.true[row]}" in found.because[row]
 
 
 def test_the_sentence_on_what_is_of_no_class_says_where_it_lies():

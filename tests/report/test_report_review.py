@@ -89,6 +89,17 @@ def test_letters_are_letters_in_fields_and_can_be_switched_off(open_report, smal
     assert set(verdicts(page)) == {""}
 
 
+def test_what_is_suggested_is_the_first_button(open_report, small):
+    page = open_report(small)
+    first = page.locator(".sample .verdict button:first-child")
+    page.select_option("#kind", "1")
+    expect(first.first).to_have_text(re.compile("^→"))
+    page.select_option("#kind", "2")
+    expect(first.first).to_have_text("Drop")
+    first.first.click()
+    expect_verdicts(page, "drop", *[""] * 19)
+
+
 def test_deciding_for_many_and_taking_it_back(open_report, small, tmp_path):
     page = open_report(small)
     page.click("[data-bulk=accept]")

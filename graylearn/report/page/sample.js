@@ -68,21 +68,22 @@ function contentOf(row) {
 
 function verdictButtons(row) {
   const label = offered(row);
-  const button = (verdict, name, act) =>
-    el("button", { type: "button", "data-verdict": verdict, "aria-pressed": "false", onclick: act }, name);
-  // what is dropped is lost: no button for that stands out by itself, nor a class that it only resembles
-  const advised = suggestion(row)[0] === RELABEL;
+  const button = (verdict, name, act, look = null) =>
+    el("button", { type: "button", class: look, "data-verdict": verdict, "aria-pressed": "false", onclick: act }, name);
+  const [verdict] = suggestion(row);
+  // what is dropped is lost: its button comes first where that is suggested, and does not stand out
+  const advised = verdict === RELABEL;
   const accept = label >= 0
-    ? el("button", { type: "button", "data-accept": label, "aria-pressed": "false", class: advised ? "accept advised" : "accept",
+    ? el("button", { type: "button", "data-accept": label, "aria-pressed": "false", class: advised ? "accept first advised" : "accept",
         title: advised ? "Accept what the audit suggests" : "The class that it resembles most",
         onclick: () => decideRows([row], () => [RELABEL, label], true) }, el("span", null, "→\u00a0", said(report.classes[label], 22)))
     : null;
+  const keep = button(KEEP, "Keep", () => decideRows([row], () => [KEEP, -1], true));
+  const drop = button(DROP, "Drop", () => decideRows([row], () => [DROP, -1], true), verdict === DROP ? "first" : null);
   return el(
     "div",
     { class: "verdict", role: "group", "aria-label": `Decision for ${short(idName(row), 60)}` },
-    accept,
-    button(KEEP, "Keep", () => decideRows([row], () => [KEEP, -1], true)),
-    button(DROP, "Drop", () => decideRows([row], () => [DROP, -1], true)),
+    verdict === DROP ? [drop, accept, keep] : [accept, keep, drop],
     button(RELABEL, "Relabel", () => askLabel(row)),
   );
 }

@@ -29,12 +29,13 @@ function typicalRows(k) {
 const chanceText = (chance) => (chance < 0.01 ? "under 1%" : chance > 0.99 ? "over 99%" : percent(chance, 0));
 
 /** The class that a suspect may be given at one click: the suggested one, or of a sample that seems to belong to
- * none, that which at least half of its nearest samples bear or which is likelier than all others; else -1. */
+ * none, that which is likelier than all others or that at least half of its nearest samples bear, suspects not
+ * counted; else -1. */
 function offered(row) {
   const own = samples.label[row];
   const [verdict, label] = suggestion(row);
   if (!samples.suspected[row] || verdict === RELABEL) return label;
-  const near = nearestRows(row).map((other) => samples.label[other]);
+  const near = nearestRows(row).map((other) => (samples.suspected[other] ? -1 : samples.label[other]));
   const most = near.find((k) => 2 * near.filter((each) => each === k).length >= near.length) ?? -1;
   const [best, chance] = likelyClasses(row)[0] ?? [-1, 0];
   return [chance >= 0.5 ? best : -1, most].find((k) => k >= 0 && k !== own) ?? -1;

@@ -36,8 +36,9 @@ from benchmarks import audit_cells as cells
 from benchmarks import record
 from graylearn.data import Contaminated, contaminate
 from graylearn.data.splits import stratified_choice
+from graylearn.estimator.fitting import planned
 from graylearn.estimator.networks import logits_of
-from graylearn.estimator.pipeline import Stage, Stages
+from graylearn.estimator.stages import Stage, Stages
 from reproduction.catalog import load
 
 REVISION = 2
@@ -123,7 +124,7 @@ class Fitted:
         way: dict[str, Any] = {"audit": None} if audit is None else {"refine": True}
         self.made = gl.GrayClassifier(random_state=split.seed, device="cpu", **way, **parameters)
         stages = Stages() if audit is None else Given(audit)
-        self.result = self.made._pipeline(x, y, None, None, stages).run()
+        self.result = planned(self.made, x, y, stages=stages).run()
         self.refined_ = self.result.refined
 
     def predict(self, x: np.ndarray) -> np.ndarray:

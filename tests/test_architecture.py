@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "training": {"array_types", "errors", "extras", "losses", "nets", "metrics", "data", "methods"},
     "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
 }
-MAY_IMPORT["training"] |= {"notebook", "options", "progress", "torch_internals"}
+MAY_IMPORT["training"] |= {"lazy", "notebook", "options", "progress", "torch_internals"}
 MAY_IMPORT["audit"] |= {"array_types", "lazy", "notebook", "options", "progress"}
 MAY_IMPORT["estimator"] = MAY_IMPORT["audit"] | {"audit"}
 MAY_IMPORT["report"] = MAY_IMPORT["estimator"] | {"estimator", "lazy"}

@@ -94,6 +94,15 @@ assert not set({HEAVY!r}) & set(sys.modules)
 """)
 
 
+def test_the_classifier_comes_without_torch():
+    """Its import took twice as long with it; a fit brings it."""
+    fresh("""
+import sys, graylearn
+graylearn.GrayClassifier(epochs=3).get_params()
+assert "torch" not in sys.modules
+""")
+
+
 @pytest.mark.parametrize("command", ["graylearn.cli", "reproduction.cli"])
 def test_help_comes_without_the_heavy_packages(command):
     said = fresh(

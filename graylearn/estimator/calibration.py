@@ -4,6 +4,9 @@ A network is surer of what it was trained on than of anything new, so limits tak
 samples. Networks trained like the one that answers, each without a part of the training set, say how that
 part scores; of a large set the one that answers does without a part itself. Samples count as much as the
 audit believes that they belong, and their labels as much as it believes that they are right.
+
+That takes longer than the fit itself, and so does the audit. Whoever fits in folds asks for neither:
+`cross_val_score` of 2,000 rows took 24.7 s with both and 3.9 s without. So a fit leaves them to `FoundLater`.
 """
 
 from __future__ import annotations
@@ -12,14 +15,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import softmax
+from torch import nn
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit import Audit
+from graylearn.data.batches.base import Preparation
 from graylearn.data.splits import stratified_choice
 from graylearn.estimator.networks import outputs_of
 from graylearn.estimator.pipeline import Pipeline, PipelineResult
-from graylearn.estimator.rejection import learn_reference, unfamiliarity
+from graylearn.estimator.rejection import learn_reference, quantiles, unfamiliarity
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.training import seeding
 from graylearn.training.cross_fit import cross_fit
@@ -123,3 +129,58 @@ def _parts(samples: TrainingSet, seed: int) -> list[Ints]:
         if sum(map(len, parts)) >= ENOUGH:
             break
     return parts
+
+
+def reference_for(
+    network: nn.Module,
+    preparation: Preparation,
+    samples: TrainingSet,
+    audit: Audit | None,
+    validation: tuple[NDArray[Any], NDArray[np.int64]] | None,
+    held_out: Seen | None = None,
+) -> dict[str, NDArray[np.float64]]:
+    """What unsuspected training samples look like, and how new ones score; see `ood_score` and `reject_at`.
+
+    New ones score like those of the validation set; without one like the training samples did where they were
+    held out; and else like the training samples themselves, which is less than new ones do.
+    """
+    rows = np.arange(len(samples.y))
+    if audit is not None and audit.keep[samples.rows].any():
+        rows = rows[audit.keep[samples.rows]]
+    rows = looked_at(rows, samples.y[rows])
+    x, label = samples.x[rows], samples.y[rows]
+    said = outputs_of(network, x, preparation)
+    reference = learn_reference(*said, label)
+    if validation is not None:
+        like = seen(outputs_of(network, validation[0], preparation), validation[1], reference)
+    else:
+        like = held_out or seen(said, label, reference)
+    return reference | {
+        "quantiles": quantiles(like.unfamiliar, like.belongs),
+        "label_quantiles": quantiles(like.strange, like.right),
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class FoundLater:
+    """The training set and the fit, kept until both the audit and the reference are there."""
+
+    pipeline: Pipeline
+    """With the training set."""
+    fitted: PipelineResult
+    """What it gave."""
+    preparation: Preparation
+    """How samples are brought to its network."""
+
+    def audit(self) -> Audit | None:
+        """The verdict on the training set; None where none is wanted."""
+        return self.pipeline.audited(self.fitted)
+
+    def reference(self, audit: Audit | None) -> dict[str, NDArray[np.float64]]:
+        """What samples that belong look like to the network, by what the audit says of them."""
+        pipeline, new = self.pipeline, None
+        if pipeline.audit == "held-out" and pipeline.validation is None:
+            new = held_out(pipeline, self.fitted, self.preparation, audit)
+        return reference_for(
+            self.fitted.network, self.preparation, pipeline.samples, audit, pipeline.validation, new
+        )

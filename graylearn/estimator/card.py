@@ -10,8 +10,8 @@ import numpy as np
 
 import graylearn
 from graylearn.errors import first_few
+from graylearn.estimator.fitted import FittedClassifier
 from graylearn.estimator.rejection import limit_at
-from graylearn.estimator.state import ClassifierState
 
 CARD = "model-card.md"
 _MOST = 50
@@ -21,7 +21,7 @@ _SPEAKING = re.compile(r"^[-+=]|_|[:;](?=\S)|(?<=\w)\.(?=[^\W\d])|[^\w\s.,:;()'%
 www.example.com, a colon one of https://example.com."""
 
 
-def card(classifier: ClassifierState) -> str:
+def card(classifier: FittedClassifier) -> str:
     """The card as Markdown; names of classes and columns are text in it, whatever they hold."""
     sections = {
         "Data": _data(classifier),
@@ -41,7 +41,7 @@ def plain(value: Any, longest: int = 80) -> str:
     return _SPEAKING.sub(lambda found: f"&#{ord(found[0])};", text)
 
 
-def _model(classifier: ClassifierState) -> str:
+def _model(classifier: FittedClassifier) -> str:
     network = (
         classifier.network if isinstance(classifier.network, str) else type(classifier.network_).__name__
     )
@@ -55,14 +55,14 @@ def _model(classifier: ClassifierState) -> str:
     )
 
 
-def _labels(classifier: ClassifierState) -> Any:
+def _labels(classifier: FittedClassifier) -> Any:
     """The given label of each sample, as an index of `classes_`."""
     if classifier.audit_ is not None:
         return classifier.audit_.label
     return classifier.history_.targets.cpu().numpy()
 
 
-def _data(classifier: ClassifierState) -> list[str]:
+def _data(classifier: FittedClassifier) -> list[str]:
     encoder, count = classifier.encoder_, len(classifier.classes_)
     labels = _labels(classifier)
     if encoder.kind == "images":
@@ -87,14 +87,14 @@ def _data(classifier: ClassifierState) -> list[str]:
     return lines
 
 
-def _audit(classifier: ClassifierState) -> list[str]:
+def _audit(classifier: FittedClassifier) -> list[str]:
     if classifier.audit_ is None:
         return ["None was made: nobody looked for samples that do not belong."]
     # verdicts on single samples are in audit/table.csv
     return [f"- {plain(line, 1000)}" for line in classifier.audit_.summary(top=0).split("\n")]
 
 
-def _measures(classifier: ClassifierState) -> list[str]:
+def _measures(classifier: FittedClassifier) -> list[str]:
     lines = ["Of the training set alone, against labels of which some may be wrong:", ""]
     history, audit = classifier.history_, classifier.audit_
     if len(history.predicted):
@@ -115,7 +115,7 @@ def _measures(classifier: ClassifierState) -> list[str]:
     return lines
 
 
-def _limits(classifier: ClassifierState) -> list[str]:
+def _limits(classifier: FittedClassifier) -> list[str]:
     audit = classifier.audit_
     lines = [
         "- No test set was seen. Measure it on samples whose labels you trust before it decides anything.",

@@ -1,51 +1,31 @@
-"""`GrayClassifier`: Gray Learning and the audit of the training set behind scikit-learn's face."""
+"""`GrayClassifier`: Gray Learning and the audit of the training set behind scikit-learn's face.
+
+What it fits with is imported at the fit: the class itself need not wait for torch.
+"""
 
 from __future__ import annotations
 
 import copy
-import dataclasses
-from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
-import torch
 from sklearn.base import ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import _check_partial_fit_first_call
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
 
-from graylearn.audit import Audit
-from graylearn.audit.audit import SAW_ALL
-from graylearn.audit.inputs import groups_of
-from graylearn.data.batches.augment import Augment
-from graylearn.data.inputs import ids_of
-from graylearn.errors import DataError, Hint, SettingsError
-from graylearn.estimator.answers import Answers
-from graylearn.estimator.calibration import kept_aside
-from graylearn.estimator.found import FoundLater
-from graylearn.estimator.inputs import read_inputs, read_labels, read_validation
-from graylearn.estimator.models import ModelPipeline, is_model
-from graylearn.estimator.networks import (
-    LastingOptimizer,
-    NetworkLike,
-    build_network,
-    training_settings,
-)
-from graylearn.estimator.parameters import check, check_partial, method_for
-from graylearn.estimator.pipeline import Pipeline, Stages
-from graylearn.estimator.reference import reference_for
-from graylearn.estimator.rollback import all_or_nothing
-from graylearn.estimator.saving import load_classifier, save_classifier
-from graylearn.estimator.trainset import make_training_set
-from graylearn.methods import Method
+from graylearn.estimator.fitted import FittedClassifier, all_or_nothing
 from graylearn.options import IdLike, OverlapSetting, Precision
-from graylearn.training import Settings, seeding
-from graylearn.training.devices import choose
+
+if TYPE_CHECKING:
+    import torch
+
+    from graylearn.audit import Audit
+    from graylearn.data.batches.augment import Augment
+    from graylearn.estimator.networks import LastingOptimizer, NetworkLike
+    from graylearn.estimator.stages import Stages
+    from graylearn.methods import Method
 
 
-class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-learn has no types
+class GrayClassifier(ClassifierMixin, FittedClassifier):  # type: ignore[misc]  # scikit-learn has no types
     """A classifier for training sets that hold wrong labels and samples of no class; it tells which ones.
 
     Args:
@@ -190,15 +170,9 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
             groups: one name per sample of what it belongs to, such as its video or patient; see `audit`. None
                 takes those of Samples, if any.
         """
-        goes_on = self._goes_on
-        pipeline = self._pipeline(X, y, sample_weight, validation, stages, groups)
-        begun = (copy.deepcopy(self.network_), self.members_) if goes_on else ()
-        fitted = pipeline.run(*begun)
-        self.network_, self.n_iter_, self.members_ = fitted.network, fitted.epochs, fitted.members
-        # predictions are made in float32, whatever the network was trained in
-        self.preparation_ = dataclasses.replace(fitted.preparation, augment=None, dtype=torch.float32)
-        self.history_, self.refined_ = fitted.history, fitted.refined
-        self._found_later(FoundLater(pipeline, fitted, self.preparation_))
+        from graylearn.estimator.fitting import fit, planned
+
+        fit(self, planned(self, X, y, sample_weight, validation, stages, groups))
         return self
 
     @all_or_nothing
@@ -207,78 +181,9 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
 
         Only an audit by "history" trains the network of the first fit. The classifier is not fitted.
         """
-        return self._pipeline(X, y, None, None, stages, groups).audit_only()
+        from graylearn.estimator.fitting import planned
 
-    @property
-    def _goes_on(self) -> bool:
-        """Whether a fit begins with the network that is there."""
-        return bool(self.warm_start) and hasattr(self, "network_")
-
-    def _pipeline(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        validation: Any,
-        stages: Stages | None,
-        groups: Any = None,
-    ) -> Pipeline:
-        """Check and encode what is given, and plan the way from there."""
-        check(self.get_params(deep=False))
-        goes_on = self._goes_on
-        given = read_inputs(self, X, reset=not goes_on)
-        classes, labels = read_labels(y, X)
-        if goes_on and not np.array_equal(classes, self.classes_):
-            raise DataError(
-                f"warm_start=True needs the classes of the last fit, {self.classes_.tolist()}, but y has "
-                f"{classes.tolist()}: set warm_start=False"
-            )
-        if len(classes) < 2:
-            raise DataError(
-                f"all samples are of one class, {str(classes[0])!r}: a classifier needs at least 2"
-            )
-        stages = stages or Stages()
-        encoded = partial(
-            make_training_set,
-            given,
-            labels,
-            classes=classes,
-            sample_weight=sample_weight,
-            class_weight=self.class_weight,
-            encoder=self.encoder_ if goes_on else None,
-            ids=ids_of(X, len(labels)),
-            # a module, or skorch's around one, was made for a number of columns, whichever vary in this fold
-            constant="keep" if isinstance(self.network, nn.Module) or is_model(self.network) else "drop",
-            id_like=self.id_like,
-            groups=groups_of(groups, X, len(labels)),
-        )
-        samples, encoder = stages.keep("features", encoded)
-        if len(np.unique(samples.y)) < 2:
-            raise DataError("all samples of positive weight are of one class: a classifier needs at least 2")
-        self.classes_, self.encoder_ = classes, encoder
-        audit = self.audit
-        if audit == "auto":
-            audit = "held-out" if encoder.kind == "rows" or samples.groups is not None else "history"
-        if audit == "history" and samples.groups is not None:
-            raise SettingsError(SAW_ALL, Hint("audit", "held-out"))
-        seed = self._seed()
-        if audit == "held-out" and validation is None and not goes_on:
-            samples = samples.without(kept_aside(samples, seed))
-        way = partial(ModelPipeline, model=self.network) if is_model(self.network) else Pipeline
-        return way(
-            samples,
-            self._new_network,
-            self.method_,
-            self._settings(len(samples.y), seed),
-            audit=audit,
-            overlap=self.overlap,
-            keep_labels=bool(self.keep_labels),
-            refine=bool(self.refine),
-            members=int(self.members),
-            validation=read_validation(self, validation),
-            patience=self.patience,
-            stages=stages,
-        )
+        return planned(self, X, y, stages=stages, groups=groups).audit_only()
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -288,86 +193,24 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         There is no audit. `history_`, and what `ood_score` compares with, are those of the last call: give it
         samples of every class if you ask for scores.
         """
-        check_partial(self.get_params(deep=False))
-        first = _check_partial_fit_first_call(self, classes)
-        given = read_inputs(self, X, reset=first)
-        named, labels = read_labels(y, X)
-        strange = np.setdiff1d(named, self.classes_)
-        if len(strange):
-            raise DataError(
-                f"y has labels {strange.tolist()} that are not among the classes {self.classes_.tolist()}: "
-                "name all classes in the first call of partial_fit"
-            )
-        samples, encoder = make_training_set(
-            given,
-            np.searchsorted(self.classes_, named)[labels],
-            classes=self.classes_,
-            sample_weight=sample_weight,
-            class_weight=self.class_weight,
-            encoder=None if first else self.encoder_,
-            ids=ids_of(X, len(labels)),
-            id_like=self.id_like,
-            constant="keep",
-        )
-        if first:
-            self.encoder_, self.n_iter_, self.members_, self._lasting = encoder, 0, 1, None
-            self.network_ = self._new_network(self._seed())
-        # each call is an epoch of its own: with one seed all would go through samples in the same order
-        seed = seeding.derive(self._seed(), "partial", self.n_iter_)
-        settings = self._settings(len(samples.y), seed, one_epoch=True)
-        self._lasting = getattr(self, "_lasting", None) or LastingOptimizer(settings.optimizer)
-        scale = None if first else self.preparation_.scale  # that of the images it knows
-        settings = dataclasses.replace(settings, optimizer=self._lasting, scale=scale)
-        pipeline = Pipeline(samples, self._new_network, self.method_, settings, audit=None)
-        fitted = pipeline.run(self.network_)
-        self.preparation_ = dataclasses.replace(fitted.preparation, augment=None, dtype=torch.float32)
-        self.n_iter_ += 1
-        self.history_, self.audit_, self.refined_, self._later = fitted.history, None, False, None
-        self.reference_ = reference_for(self.network_, self.preparation_, samples, None, None)
+        from graylearn.estimator.fitting import fit_epoch
+
+        fit_epoch(self, X, y, classes, sample_weight)
         return self
 
     @property
     def method_(self) -> str | Method:
         """The method of the first fit."""
+        from graylearn.estimator.parameters import method_for
+
         return method_for(self.method, self.encoder_.shape)
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        try:
-            return int(check_random_state(self.random_state).randint(2**31 - 1))
-        except ValueError as error:
-            expected = "a whole number, a RandomState or None"
-            raise SettingsError.wrong("random_state", self.random_state, expected) from error
-
-    def _new_network(self, seed: int) -> nn.Module:
-        return build_network(
-            self.network, self.network_options, len(self.classes_), self.encoder_.shape, seed
-        )
-
-    def _settings(self, num_samples: int, seed: int, *, one_epoch: bool = False) -> Settings:
-        return training_settings(
-            num_samples,
-            self.encoder_.shape,
-            epochs=1 if one_epoch else self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            clip_norm=self.clip_norm,
-            accumulate=self.accumulate,
-            average=self.average,
-            optimizer=self.optimizer,
-            augment=self.augment,
-            cycle=not one_epoch,
-            device=choose(self.device),
-            precision=self.precision,
-            seed=seed,
-            log="auto" if self.verbose else "none",
-        )
 
     # -- keeping --------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         """Write the fitted classifier to a folder of safetensors and JSON, with its audit and history."""
+        from graylearn.estimator.saving import save_classifier
+
         check_is_fitted(self, "network_")
         save_classifier(self, path)
 
@@ -378,11 +221,13 @@ class GrayClassifier(ClassifierMixin, Answers):  # type: ignore[misc]  # scikit-
         `parameters` are taken instead of saved ones. Code of yours is not saved: a network that is no name in
         NETS must be given again, and a method or optimizer of your own to fit again.
         """
+        from graylearn.estimator.saving import load_classifier
+
         return load_classifier(cls, path, parameters)
 
     def __getstate__(self) -> dict[str, Any]:
         device = None if self._later is None else self._later.pipeline.settings.device
-        if device is not None and torch.device(device).type != "cpu":
+        if device is not None and not str(device).startswith("cpu"):
             _ = self.reference_  # which cannot be found out where there is no such device
         state: dict[str, Any] = dict(super().__getstate__())
         if "network_" in state:  # so that what was fitted on a GPU can be read where there is none

@@ -13,14 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from graylearn.data.batches.augment import as_nhwc
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.encoding.label_notes import note_order, note_telling_columns
 from graylearn.data.inputs import TEXT, as_dense, as_plain, is_sparse, kind_of
@@ -117,8 +115,7 @@ def read_inputs(estimator: Any, X: Any, *, reset: bool) -> Any:
     """
     rows = _plain(X)
     if is_images(rows):
-        rows = as_nhwc(torch.from_numpy(np.array(rows))).numpy()
-        return _checked_images(estimator, rows, reset)
+        return _checked_images(estimator, channels_last(rows), reset)
     _check_rows(rows)
     if isinstance(rows, np.ndarray) and rows.dtype.kind in "OU" and rows.ndim == 2 and _has_text(rows):
         rows = pd.DataFrame(rows)
@@ -227,6 +224,13 @@ def spread_weights(weight: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDAr
 def is_images(X: Any) -> bool:
     """Whether X is taken for images: a uint8 array of three or four axes."""
     return isinstance(X, np.ndarray) and kind_of(X) == "image"
+
+
+def channels_last(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Images (N, H, W), (N, C, H, W) or (N, H, W, C) as a new array (N, H, W, C); see `as_nhwc`."""
+    if images.ndim == 3:
+        return np.array(images[..., None])
+    return np.array(images if images.shape[-1] in (1, 3, 4) else np.moveaxis(images, 1, 3), order="C")
 
 
 def _plain(X: Any) -> Any:

@@ -15,7 +15,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ from graylearn.data.batches.base import Preparation
 from graylearn.estimator.committee import can_share_a_stack, can_stand_side_by_side, joined, member_seeds
 from graylearn.estimator.folds import side_by_side, single_probabilities, stacked_probabilities
 from graylearn.estimator.refine import SoftTargets, know_more, pays, soft_targets
+from graylearn.estimator.stages import Stage, Stages
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.methods import Method
 from graylearn.nets import MLP
@@ -36,27 +37,6 @@ from graylearn.options import OverlapSetting
 from graylearn.training import History, Result, Settings, seeding, train
 from graylearn.training.devices import choose
 from graylearn.training.loop import Callback
-
-Stage = Literal["features", "first", "audit", "refined"]
-Made = TypeVar("Made")
-Run = Callable[..., Result]
-"""(settings, *callbacks) -> the result of training one network."""
-
-
-class Stages:
-    """What is done around the stages of a pipeline; here nothing, so that all stays in memory.
-
-    A subclass may keep what a stage made and give it back when the pipeline is run again, or tell of it.
-    """
-
-    def train(self, stage: Stage, settings: Settings, run: Run) -> Result:
-        """Train one network with `run(settings, *callbacks)`, the settings perhaps with a checkpoint."""
-        return run(settings)
-
-    def keep(self, stage: Stage, make: Callable[[], Made]) -> Made:
-        """What `make` makes: the training set and its encoder at the stage "features", an Audit at "audit", a
-        PipelineResult at "refined"."""
-        return make()
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,15 +33,15 @@ from graylearn.errors import FULL, CheckpointError, first_line, warn
 from graylearn.estimator import parameters as parameters_json
 from graylearn.estimator.card import CARD, card
 from graylearn.estimator.committee import wide
+from graylearn.estimator.fitted import FittedClassifier
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.models import ModelNetwork
 from graylearn.estimator.networks import build_network
 from graylearn.estimator.rejection import check_reference
-from graylearn.estimator.state import ClassifierState
 from graylearn.nets import MLP
 from graylearn.training import History
 
-Kind = TypeVar("Kind", bound=ClassifierState)
+Kind = TypeVar("Kind", bound=FittedClassifier)
 
 _FORMAT = "graylearn.GrayClassifier"
 _MANIFEST, _WEIGHTS, _HISTORY, _AUDIT = "model.json", "weights.safetensors", "history.npz", "audit"
@@ -51,7 +51,7 @@ _LONGEST = 1 << 12
 _NETWORK, _REFERENCE = "network.", "reference."
 
 
-def save_classifier(classifier: ClassifierState, path: str | Path) -> None:
+def save_classifier(classifier: FittedClassifier, path: str | Path) -> None:
     """Write the fitted classifier to the folder `path`, in place of one that was saved there."""
     _check_is_saved(classifier)
     folder = Path(path)
@@ -66,7 +66,7 @@ def save_classifier(classifier: ClassifierState, path: str | Path) -> None:
         ) from error
 
 
-def write_classifier(classifier: ClassifierState, folder: Path) -> None:
+def write_classifier(classifier: FittedClassifier, folder: Path) -> None:
     """Write the fitted classifier to an empty folder."""
     _check_is_saved(classifier)
     tensors = {_NETWORK + name: value for name, value in classifier.network_.state_dict().items()}
@@ -85,7 +85,7 @@ def write_classifier(classifier: ClassifierState, folder: Path) -> None:
     write_text(folder / CARD, card(classifier))
 
 
-def _check_is_saved(classifier: ClassifierState) -> None:
+def _check_is_saved(classifier: FittedClassifier) -> None:
     if isinstance(classifier.network_, ModelNetwork):
         raise CheckpointError(
             "trees and other models of scikit-learn are saved as code alone, which loading would execute: "
@@ -93,7 +93,7 @@ def _check_is_saved(classifier: ClassifierState) -> None:
         )
 
 
-def _content(classifier: ClassifierState, folder: Path) -> dict[str, Any]:
+def _content(classifier: FittedClassifier, folder: Path) -> dict[str, Any]:
     """What model.json tells of the classifier and of the files beside it."""
     saved, unsaved = parameters_json.to_json(classifier.get_params(deep=False))
     scale = classifier.preparation_.scale
@@ -187,7 +187,7 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
     return classifier
 
 
-def _check_columns(classifier: ClassifierState) -> None:
+def _check_columns(classifier: FittedClassifier) -> None:
     """Refuse names of columns that do not belong to what is read from them."""
     encoder = classifier.encoder_
     if (encoder.kind == "images") != (encoder.table is None):
@@ -203,7 +203,7 @@ def _check_columns(classifier: ClassifierState) -> None:
         raise CheckpointError("the features of the encoder do not fit the network")
 
 
-def _network_of(classifier: ClassifierState, weights: dict[str, torch.Tensor], folder: Path) -> nn.Module:
+def _network_of(classifier: FittedClassifier, weights: dict[str, torch.Tensor], folder: Path) -> nn.Module:
     """The network that answers, with its weights."""
     if isinstance(classifier.network, str):
         _check_weights(classifier, weights, folder)
@@ -218,14 +218,14 @@ def _network_of(classifier: ClassifierState, weights: dict[str, torch.Tensor], f
     return network.eval()
 
 
-def _new_network(classifier: ClassifierState) -> nn.Module:
+def _new_network(classifier: FittedClassifier) -> nn.Module:
     """A network of the shape of the saved one."""
     shape, num_classes = classifier.encoder_.shape, len(classifier.classes_)
     network = build_network(classifier.network, classifier.network_options, num_classes, shape, seed=0)
     return wide(network, classifier.members_) if isinstance(network, MLP) else network
 
 
-def _check_weights(classifier: ClassifierState, weights: dict[str, torch.Tensor], folder: Path) -> None:
+def _check_weights(classifier: FittedClassifier, weights: dict[str, torch.Tensor], folder: Path) -> None:
     """Refuse, before memory is asked for, a description of another network than the weights are of."""
     options = (classifier.network_options or {}).values()
     if any(isinstance(each, list | tuple) and len(each) > len(weights) for each in options):

@@ -11,10 +11,11 @@ import torch
 from numpy.typing import NDArray
 
 from graylearn.data.samples import Label, Samples
+from graylearn.estimator.calibration import reference_for
 from graylearn.estimator.classifier import GrayClassifier
+from graylearn.estimator.fitting import new_network, seed_of, settings_for
 from graylearn.estimator.inputs import InputEncoder, read_inputs
-from graylearn.estimator.pipeline import Stages
-from graylearn.estimator.reference import reference_for
+from graylearn.estimator.stages import Stages
 from graylearn.estimator.trainset import plain_training_set
 from graylearn.training import Result, Settings, train
 
@@ -44,13 +45,13 @@ def fit_batches(
     """
     classifier.classes_, classifier.encoder_ = np.asarray(classes), encoder
     read_inputs(classifier, example, reset=True)
-    seed = classifier._seed()
-    settings = dataclasses.replace(classifier._settings(count, seed), history_bytes=HISTORY_BYTES)
+    seed = seed_of(classifier)
+    settings = dataclasses.replace(settings_for(classifier, count, seed), history_bytes=HISTORY_BYTES)
 
     given = batches(settings.batch_size)
 
     def run(settings: Settings, *callbacks: Any) -> Result:
-        network = classifier._new_network(seed)
+        network = new_network(classifier, seed)
         made = train(network, given, method=classifier.method_, settings=settings, callbacks=callbacks)
         return made.raise_if_interrupted()
 

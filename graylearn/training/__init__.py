@@ -1,16 +1,21 @@
 """Training: the loop, schedules, history and checkpoints."""
 
-from graylearn.data.batches.augment import Augment, PixelScale
-from graylearn.training.history import History
-from graylearn.training.loop import Callback, EpochEnd
-from graylearn.training.optimizers import OptimizerSettings
-from graylearn.training.predict import evaluate, predict_logits
-from graylearn.training.recorder import Recorder
-from graylearn.training.result import Result
-from graylearn.training.schedules import ScheduleSettings, TorchSchedule
-from graylearn.training.settings import PRESETS, Settings
-from graylearn.training.stack import train_stack
-from graylearn.training.train import train
+from typing import TYPE_CHECKING
+
+from graylearn.lazy import getter, keep_functions
+
+if TYPE_CHECKING:
+    from graylearn.data.batches.augment import Augment, PixelScale
+    from graylearn.training.history import History
+    from graylearn.training.loop import Callback, EpochEnd
+    from graylearn.training.optimizers import OptimizerSettings
+    from graylearn.training.predict import evaluate, predict_logits
+    from graylearn.training.recorder import Recorder
+    from graylearn.training.result import Result
+    from graylearn.training.schedules import ScheduleSettings, TorchSchedule
+    from graylearn.training.settings import PRESETS, Settings
+    from graylearn.training.stack import train_stack
+    from graylearn.training.train import train
 
 __all__ = [
     "PRESETS",
@@ -30,3 +35,30 @@ __all__ = [
     "train",
     "train_stack",
 ]
+
+_NAMES = {
+    "history": ("History",),
+    "loop": (
+        "Callback",
+        "EpochEnd",
+    ),
+    "optimizers": ("OptimizerSettings",),
+    "predict": (
+        "evaluate",
+        "predict_logits",
+    ),
+    "recorder": ("Recorder",),
+    "result": ("Result",),
+    "schedules": (
+        "ScheduleSettings",
+        "TorchSchedule",
+    ),
+    "settings": ("PRESETS", "Augment", "PixelScale", "Settings"),
+    "stack": ("train_stack",),
+    "train": ("train",),
+}
+
+if not TYPE_CHECKING:
+    __getattr__ = getter(__name__, _NAMES)
+
+keep_functions(__name__, "train")

@@ -1,31 +1,99 @@
-"""What a fitted classifier says of new samples: classes, probabilities, sets of classes, "none of these"."""
+"""A fitted classifier, apart from how it was fitted: what is saved, and what it says of new samples.
+
+Nothing here imports torch before a network is asked.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from graylearn.estimator.inputs import read_inputs
-from graylearn.estimator.networks import logits_of, outputs_of
 from graylearn.estimator.rejection import NONE_OF_THESE, limit_at, unfamiliarity
 from graylearn.estimator.scores import OURS, score_of
-from graylearn.estimator.state import ClassifierState
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from graylearn.audit import Audit
+    from graylearn.data.batches.base import Preparation
+    from graylearn.estimator.calibration import FoundLater
+    from graylearn.estimator.inputs import InputEncoder
+    from graylearn.estimator.networks import NetworkLike
+    from graylearn.training import History
+
+Model = TypeVar("Model")
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 
 
-class Answers(ClassifierState):
-    """The part of GrayClassifier that is asked."""
+class FittedClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """What a GrayClassifier is once it is fitted; it says what the attributes are."""
+
+    network: NetworkLike
+    network_options: Mapping[str, Any] | None
+    refine: bool
+    classes_: NDArray[Any]
+    encoder_: InputEncoder
+    network_: nn.Module
+    preparation_: Preparation
+    history_: History
+    n_iter_: int
+    members_: int
+    refined_: bool
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _later: FoundLater | None = None
+
+    @cached_property
+    def audit_(self) -> Audit | None:
+        """The audit of the training set, made when it is first read."""
+        return self._unasked("audit_").audit()
+
+    @cached_property
+    def reference_(self) -> dict[str, NDArray[np.float64]]:
+        """What samples that belong look like, found out when it is first read; then the training set goes."""
+        found = self._unasked("reference_").reference(self.audit_)
+        self._later = None
+        return found
+
+    def _found_later(self, later: FoundLater) -> None:
+        """Forget the answers about the last fit."""
+        self._later = later
+        for name in ("audit_", "reference_"):
+            self.__dict__.pop(name, None)
+
+    def _unasked(self, name: str) -> FoundLater:
+        if self._later is None:
+            raise AttributeError(f"{type(self).__name__} has no {name} before it is fitted")
+        return self._later
+
+    # -- asked about new samples ------------------------------------------------------------------
 
     def _encoded(self, X: Any) -> NDArray[Any]:
+        from graylearn.estimator.inputs import read_inputs
+
         check_is_fitted(self, "network_")
         return self.encoder_.transform(read_inputs(self, X, reset=False))
 
     def _logits(self, X: Any) -> NDArray[np.float64]:
-        x = self._encoded(X)
+        from graylearn.estimator.networks import logits_of
+
+        x = self._encoded(X)  # which tells of a classifier that is not fitted
         return logits_of(self.network_, x, self.preparation_)
+
+    def _outputs(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Logits (N, K), and penultimate features (N, D) where the network has some."""
+        from graylearn.estimator.networks import outputs_of
+
+        x = self._encoded(X)
+        return outputs_of(self.network_, x, self.preparation_)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The network's logits (N, K); with two classes how far the second is ahead, (N,)."""
@@ -51,9 +119,8 @@ class Answers(ClassifierState):
         if reject_at is None:
             logits = self._logits(X)
             return np.asarray(self.classes_[logits.argmax(axis=1)])
-        x = self._encoded(X)
+        logits, features = self._outputs(X)
         limit = limit_at(reject_at, self.reference_["quantiles"], "reject_at")
-        logits, features = outputs_of(self.network_, x, self.preparation_)
         answer = self.classes_[logits.argmax(axis=1)].astype(object)
         answer[unfamiliarity(logits, features, self.reference_) > limit] = NONE_OF_THESE
         return np.asarray(answer)
@@ -76,8 +143,8 @@ class Answers(ClassifierState):
         score: a name in `graylearn.estimator.scores.SCORES`, to compare with others: "msp", "max-logit",
             "energy", "entropy", "mutual-information". `reject_at` goes by the first alone.
         """
-        asked, x = score_of(score), self._encoded(X)
-        return asked(*outputs_of(self.network_, x, self.preparation_), self.reference_)
+        asked = score_of(score)
+        return asked(*self._outputs(X), self.reference_)
 
     # -- in a notebook --------------------------------------------------------------------------
 
@@ -96,3 +163,26 @@ class Answers(ClassifierState):
         if "text/html" in forms:
             forms["text/html"] += self._found_html()
         return forms
+
+
+def all_or_nothing(
+    method: Callable[Concatenate[Model, Given], Answer],
+) -> Callable[Concatenate[Model, Given], Answer]:
+    """Undo what a method has set on its object where an error or Ctrl-C ends it.
+
+    Else a second fit that is cut short would leave the classes of one fit beside the network of another.
+    What the method changes inside those values, such as weights trained in place, stays changed.
+    """
+
+    @wraps(method)
+    def whole(self: Model, /, *given: Given.args, **options: Given.kwargs) -> Answer:
+        values: dict[str, Any] = vars(self)
+        before = dict(values)
+        try:
+            return method(self, *given, **options)
+        except BaseException:
+            values.clear()
+            values.update(before)
+            raise
+
+    return whole

@@ -215,12 +215,12 @@ class Audit:
         parts = ", ".join(f"{name} {part_in_words(share[name], self.ranges.get(name))}" for name in kinds)
         flagged, sure = int(self.suspected.sum()), int((self.level == SURE).sum())
         lines = [
-            f"{len(self)} samples, {len(self.classes)} classes, audited by {self.mode}",
+            f"{len(self)} samples, {len(self.classes)} classes",
             f"suspected: {flagged} ({flagged / max(len(self), 1):.1%}): "
             f"{int((self.kind == OOD).sum())} ood, {int((self.kind == MISLABELLED).sum())} mislabelled; "
             f"{sure} sure, {flagged - sure} for review"
             if flagged
-            else "suspected: none is flagged",
+            else f"suspected: {'none is flagged' if ends else 'not judged'}",
             f"estimated contamination: {share_in_words(share['total'], ends)}"
             + (f" ({parts})" if flagged else ""),
             *self._told_confusions(),

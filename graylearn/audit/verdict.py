@@ -57,7 +57,7 @@ def verdict(known: Known, ids: NDArray[Any], judge: Judge | None = None) -> dict
     """The fields of an `Audit`."""
     label, classes, n = known.label, known.classes, len(known.label)
     judge = shipped() if judge is None else judge
-    if why := _unjudged(label):
+    if why := _unjudged(known):
         return _not_judged(known, ids, judge, why)
     what = known.features if known.features is not None else known.given
     tell_apart = np.asarray(np.zeros((n, 0)) if what is None else what, dtype=np.float32)
@@ -79,7 +79,7 @@ def verdict(known: Known, ids: NDArray[Any], judge: Judge | None = None) -> dict
     by_kind = chances_by_kind(foreign, wrong, kind)
     notes = _doubts(classes, label, suspected)
     if not suspected.any():
-        notes += [NOTHING_FLAGGED, *where_to_look(worth_a_look(held))]
+        notes += [NOTHING_FLAGGED, *_where_to_look(held)]
     if known.mode == "predictions" and known.features is None:
         notes += _learned(probabilities, label)
     return {
@@ -125,12 +125,15 @@ def views_say(features: NDArray[np.float32], numbers: NDArray[Any], label: Ints,
     return gather(rows).probabilities[answers]
 
 
-def _unjudged(label: Ints) -> str:
+def _unjudged(known: Known) -> str:
     """Why the set cannot be judged; nothing where it can."""
+    label, features = known.label, known.features
     if len(label) < MIN_SAMPLES:
         return f"not judged: {len(label)} samples are too few (at least {MIN_SAMPLES})"
     if len(np.unique(label)) < 2:
         return "not judged: all samples have the same label"
+    if known.given is None and (features is None or not np.ptp(features, axis=0).any()):
+        return "not judged: every column has one value, so nothing tells the samples apart"
     return ""
 
 
@@ -139,11 +142,13 @@ def worth_a_look(posterior: Floats) -> int:
     return int(min(np.ceil(posterior.sum()), SITTING, len(posterior)))
 
 
-def where_to_look(first: int) -> list[str]:
+def _where_to_look(posterior: Floats) -> list[str]:
     """What to look at where nothing is flagged."""
+    first = worth_a_look(posterior)
     if not first:
         return []
-    return [f"worth a look: the first {first} by score" if first > 1 else "worth a look: the first by score"]
+    rest = f", and on from there: about {posterior.sum():,.0f} may be wrong" if first == SITTING else ""
+    return [f"worth a look: the first{f' {first}' if first > 1 else ''} by score{rest}"]
 
 
 def _doubts(classes: tuple[Label, ...], label: Ints, suspected: Bools) -> list[str]:

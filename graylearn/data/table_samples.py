@@ -328,9 +328,11 @@ def _check_plain(table: RawTable, x: pd.DataFrame) -> None:
 
 
 def _first_nested(values: pd.Series) -> str | None:
-    """The type of the first value where that is a list, a record or bytes, which are no plain values."""
+    """What the first value is where that is a list, a record or bytes, which are no plain values."""
     if not pd.api.types.is_object_dtype(values.dtype):
         return None
     present = values.dropna()
-    nested = len(present) and isinstance(present.iloc[0], dict | list | set | tuple | np.ndarray | bytes)
-    return type(present.iloc[0]).__name__ if nested else None
+    first = present.iloc[0] if len(present) else None
+    if isinstance(first, dict | bytes):
+        return "bytes" if isinstance(first, bytes) else "records"
+    return "lists" if isinstance(first, list | set | tuple | np.ndarray) else None

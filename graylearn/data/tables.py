@@ -156,6 +156,8 @@ def _without_views(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         make = pa.list_ if pa.types.is_list(kind) else pa.large_list
         return make(_without_views(kind.value_type))
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(pa.int32(), _without_views(kind.value_type), kind.ordered)
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     return plain.get(kind, kind)
 

@@ -105,7 +105,9 @@ def _measures(classifier: FittedClassifier) -> list[str]:
         )
     if audit is not None and audit.mode == "held-out":
         right = audit.probabilities.argmax(axis=1) == audit.label
-        lines.append(f"- predicted as labelled where held out from the audit's models: {right.mean():.1%}")
+        lines.append(
+            f"- predicted as labelled by views that leave the sample's own label out: {right.mean():.1%}"
+        )
         if audit.suspected.any() and audit.keep.any():
             lines.append(f"- the same of samples that are not suspected: {right[audit.keep].mean():.1%}")
     for share in (0.95, 0.99):
@@ -124,7 +126,7 @@ def _limits(classifier: FittedClassifier) -> list[str]:
         "- Probabilities were not calibrated on samples kept aside.",
     ]
     if audit is not None and audit.suspected.any() and not classifier.refined_:
-        instead = "the second fit did not pay" if classifier.refine else "`refine=True` weighs them"
+        instead = "the second fit promised no gain" if classifier.refine else "`refine=True` weighs them"
         lines.append(f"- The suspected samples were learned from like all others: {instead}.")
     if audit is not None and audit.overlap == "possible":
         lines.append("- Classes were taken to overlap: labels mistaken for one another may not be suspected.")

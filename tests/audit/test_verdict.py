@@ -252,6 +252,9 @@ def test_what_cannot_be_judged_says_so():
     alike = audit(np.random.default_rng(0).normal(size=(60, 3)), np.zeros(60, dtype=int))
     assert alike.notes[0] == "not judged: all samples have the same label"
     assert not alike.suspected.any()
+    constant = audit(np.ones((60, 3)), np.arange(60) % 3)
+    assert constant.notes[0].startswith("not judged: every column has one value")
+    assert "suspected: not judged" in constant.summary()
 
 
 def test_a_class_most_of_which_is_suspected_is_told(flips):

@@ -3,6 +3,7 @@
 import struct
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.feather
 import pytest
@@ -56,3 +57,12 @@ def test_a_stream_that_breaks_off_is_damaged(tmp_path):
         path.write_bytes(whole[:cut])
         with pytest.raises(DataError, match=r"pets\.arrow is damaged or not a Feather file"):
             read(path)
+
+
+def test_lists_of_categories_as_polars_writes_them_are_told_as_lists(tmp_path):
+    path, kind = tmp_path / "pets.arrow", pl.List(pl.Categorical)
+    lists = pl.Series("tags", [["a", "b"], ["c"]] * 3).cast(kind)
+    pl.DataFrame({"size": range(6), "tags": lists, "label": ["cat", "dog"] * 3}).write_ipc(path)
+    with pytest.raises(DataError, match=r"'tags' \(lists\)"):
+        read(path)
+    assert read(path, without=("tags",)).x["size"].tolist() == list(range(6))

@@ -60,7 +60,7 @@ def test_repeated_index():
 def test_columns_that_are_no_feature_are_refused_all_at_once():
     frame = FRAME.assign(bag=[{"a": 1}, {}, {}], tags=[["a"], [], []])
     with pytest.raises(
-        DataError, match=r"'bag' \(dict\), 'tags' \(list\); .* pass without=\('bag', 'tags'\)"
+        DataError, match=r"'bag' \(records\), 'tags' \(lists\); .* pass without=\('bag', 'tags'\)"
     ):
         read(frame)
     check_frame(read(frame, without=("bag", "tags")))

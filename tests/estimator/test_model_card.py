@@ -71,7 +71,7 @@ def test_it_counts_samples_and_suspects_by_class(fitted):
         assert cells == [str(len(own)), str(own["suspected"].sum())]
     assert len(found) == 3
     right = (fitted.audit_.probabilities.argmax(axis=1) == fitted.audit_.label).mean()
-    assert f"held out from the audit's models: {right:.1%}" in card(fitted)
+    assert f"by views that leave the sample's own label out: {right:.1%}" in card(fitted)
 
 
 def test_names_stay_text(fitted):

@@ -16,7 +16,6 @@ from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import Learning, documented
 from graylearn.runs.settings import FIELDS, Reading, RunSettings, Sizing, in_flags
 from graylearn.training import Settings
-from graylearn.training.settings import Changes
 
 CALLED = {"mode": "audit", "seed": "random_state"}
 """Options that scikit-learn, or a parameter that was there first, call otherwise."""
@@ -27,12 +26,6 @@ def test_every_setting_of_a_training_is_declared_with_its_meaning_once():
     fields = {field.name for field in dataclasses.fields(Settings)}
     assert fields <= own.keys() | shared.keys()
     assert not own.keys() & shared.keys()
-
-
-def test_train_takes_every_setting():
-    assert set(Changes.__annotations__) == {field.name for field in dataclasses.fields(Settings)} | {
-        "learning_rate"
-    }
 
 
 def test_an_option_that_is_not_there_is_a_type_error_that_names_the_nearest():

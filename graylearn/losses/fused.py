@@ -7,7 +7,6 @@ x_k = Q_k = e_k * c <= 1/2, so neither 1 - x_k nor the top's own 1 - Q can cance
 """
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,7 +15,7 @@ from torch import Tensor
 from graylearn.losses import checks
 from graylearn.losses.reference import Confidence, gray_gradient, mix
 from graylearn.losses.rows import compute_dtype
-from graylearn.torch_internals import forward_mode_active, is_batched, transforms_active
+from graylearn.torch_internals import is_batched
 
 # Elements a chunk and thread: four float32 temporaries of it are 4 MiB, small beside any batch that is cut,
 # and large enough that the sixty calls into torch per chunk cost little (2^16 took twice as long on a CPU).
@@ -101,8 +100,6 @@ def sweep(
     """`closed_form` over pieces of the batch, so that its temporaries stay small whatever the batch."""
     if logits.numel() == 0:
         return logits.new_zeros(target.shape, dtype=scale.dtype)
-    if torch.compiler.is_compiling():
-        return closed_form(logits, target, confidence, scale, gradient)
     limit = CHUNK * (torch.get_num_threads() if logits.device.type == "cpu" else 256)
     num_classes = logits.shape[1]
     # (N, K, D): dim 2 is cut too where one sample alone is over the limit.
@@ -131,17 +128,12 @@ def sweep(
     return losses
 
 
-def _fold(tensor: Tensor, dim: int | None, size: int) -> Tensor:
-    """(B, N, ...) -> (B * N, ...), the batch dimension of vmap made part of the rows."""
-    tensor = tensor.unsqueeze(0).expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
-    return tensor.reshape(-1, *tensor.shape[2:])
-
-
 class Fused(torch.autograd.Function):
-    """(losses or their sum, gradient) of scaled rows; the gradient only travels to backward."""
+    """Losses of scaled rows, or their sum, whose gradient is found on the way."""
 
     @staticmethod
     def forward(
+        ctx: Any,
         logits: Tensor,
         target: Tensor,
         confidence: Confidence,
@@ -149,42 +141,27 @@ class Fused(torch.autograd.Function):
         valid: Tensor,
         summed: bool,
         want: bool,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> Tensor:
         """Both at once; `want` says whether anyone will ask for the gradient."""
-        gradient = (
-            torch.empty_like(logits, memory_format=torch.contiguous_format) if want else logits.new_empty(0)
-        )
-        losses = sweep(logits, target, confidence, scale, gradient if want else None).view_as(target)
-        losses = torch.where(valid, losses, 0.0)
-        return losses.sum() if summed else losses, gradient
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        """Keep the gradient, and the inputs for a second derivative or a second backward."""
-        logits, target, confidence, scale, _, ctx.summed, ctx.want = inputs
-        ctx.rule = None if isinstance(confidence, Tensor) else confidence
+        gradient = torch.empty_like(logits, memory_format=torch.contiguous_format) if want else None
+        losses = torch.where(valid, sweep(logits, target, confidence, scale, gradient).view_as(target), 0.0)
         given = confidence if isinstance(confidence, Tensor) else None
-        ctx.mark_non_differentiable(output[1])
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(logits, target, given, scale, output[1])
-        ctx.spent = False
+        ctx.rule, ctx.summed, ctx.spent = None if given is not None else confidence, summed, False
+        ctx.save_for_backward(logits, target, given, scale, gradient)
+        return losses.sum() if summed else losses
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Scale the stored gradient; write it out in torch where it must itself be differentiable."""
         nothing = (None,) * 6
         received = grads[0]
-        if received is None:
-            return None, *nothing
         logits, target, given, scale, gradient = ctx.saved_tensors
         rule: Confidence = ctx.rule if given is None else given
         by = received if ctx.summed else received.unsqueeze(1)
-        if torch.compiler.is_compiling() and ctx.want:
-            return gradient * by, *nothing
         if torch.is_grad_enabled():
             rows = gray_gradient(logits.to(scale.dtype), target, rule) * (by * scale.unsqueeze(1))
             return rows.to(logits.dtype), *nothing
-        if ctx.spent or not ctx.want:
+        if ctx.spent:
             gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
             sweep(logits, target, rule, scale, gradient)
         if is_batched(received):  # several gradients at once do not fit where one is kept
@@ -194,58 +171,13 @@ class Fused(torch.autograd.Function):
             gradient.data.mul_(by)  # .data: autograd must not take this for a change of its saved tensor
         return gradient, *nothing
 
-    @staticmethod
-    def vmap(
-        info: Any, in_dims: tuple[Any, ...], *inputs: Any
-    ) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
-        """Fold the mapped dimension into the rows: they do not know of each other."""
-        *tensors, summed, want = inputs
-        size = info.batch_size
-        folded = [
-            _fold(value, dim, size) if isinstance(value, Tensor) else value
-            for value, dim in zip(tensors, in_dims[:5], strict=True)
-        ]
-        losses, gradient = _apply(*folded, False, want)
-        losses = losses.view(size, len(losses) // size, *losses.shape[1:])
-        kept = (
-            gradient.view(size, len(gradient) // size, *gradient.shape[1:])
-            if want
-            else gradient.expand(size, 0)
-        )
-        return (losses.flatten(1).sum(1) if summed else losses, kept), (0, 0)
-
-
-class FusedForward(Fused):
-    """The same with a forward derivative, which torch.compile does not take."""
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        """Keep the inputs for the tangent as well."""
-        Fused.setup_context(ctx, inputs, output)
-        logits, target, confidence, scale = inputs[:4]
-        ctx.save_for_forward(logits, target, confidence if isinstance(confidence, Tensor) else None, scale)
-
-    @staticmethod
-    def jvp(ctx: Any, *tangents: Tensor | None) -> tuple[Tensor | None, None]:
-        """How the losses, or their sum, change along a tangent of the logits."""
-        logits, target, given, scale = ctx.saved_tensors[:4]
-        if tangents[0] is None:
-            return None, None
-        rule: Confidence = ctx.rule if given is None else given
-        rows = gray_gradient(logits.to(scale.dtype), target, rule) * tangents[0].to(scale.dtype)
-        losses = rows.sum(1) * scale
-        return losses.sum() if ctx.summed else losses, None
-
-
-_apply: Callable[..., tuple[Tensor, Tensor]] = Fused.apply
-_apply_forward: Callable[..., tuple[Tensor, Tensor]] = FusedForward.apply
-
 
 def gray_fused(
     logits: Tensor, target: Tensor, confidence: Confidence, scale: Tensor, valid: Tensor, summed: bool
 ) -> Tensor:
     """The scaled losses of all rows, or their sum, with the closed-form gradient behind them."""
-    transformed = transforms_active()
-    want = torch.is_grad_enabled() and logits.requires_grad and not transformed
-    apply = _apply_forward if transformed or forward_mode_active() else _apply
-    return apply(logits, target, confidence, scale, valid, summed, want)[0]
+    want = torch.is_grad_enabled() and logits.requires_grad
+    loss: Tensor = Fused.apply(  # type: ignore[no-untyped-call]
+        logits, target, confidence, scale, valid, summed, want
+    )
+    return loss

@@ -24,9 +24,14 @@ IMPLEMENTATIONS = ("auto", "reference", "fused", "triton")
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 
 
+def _is_transformed() -> bool:
+    """Whether torch derives a function from the loss in a way that only the reference follows."""
+    return transforms_active() or forward_mode_active() or is_traced()
+
+
 def _choose(logits: Tensor, target: Tensor, detach: bool) -> str:
     """The implementation that `impl="auto"` stands for; gray_loss's docstring says the rule."""
-    if not detach or transforms_active() or forward_mode_active() or is_traced():
+    if not detach or _is_transformed():
         return "reference"
     if small.suits(logits, target):
         return "small"
@@ -82,7 +87,8 @@ def gray_loss(
             differentiation (a dual_level) and under a tracer such as make_fx; the Triton kernels on CUDA
             (float32 and half types, also inside torch.compile); the reference inside torch.compile elsewhere;
             and otherwise the fused form, but on the CPU for batches of up to 8192 scores a leaner one, at a
-            third to half of its cost. All can be differentiated twice.
+            third to half of its cost. All can be differentiated twice. Where "auto" would take the reference
+            for what torch does with the loss, "fused" is the reference too.
 
     A label that is no class and a confidence outside [0, 1] raise on the CPU, unless the row is ignored. On
     CUDA and while tracing, where looking would stall or cannot be done, such a row's loss and gradient are
@@ -117,6 +123,8 @@ def gray_loss(
         impl = _choose(logits, target, detach)
     elif not detach and impl != "reference":
         raise ValueError(f"detach=False needs impl='reference' or 'auto'; got impl={impl!r}")
+    elif impl == "fused" and (_is_transformed() or torch.compiler.is_compiling()):
+        impl = "reference"
     if isinstance(confidence, str) and confidence == "relative":
         confidence = _relative(logits, target, ignore_index, detach)
     elif isinstance(confidence, Tensor) and detach:

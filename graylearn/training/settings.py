@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import torch
-from torch.optim.lr_scheduler import LRScheduler
 
 from graylearn.data.batches.augment import Augment, PixelScale
 from graylearn.errors import SettingsError, nearest
@@ -160,44 +158,13 @@ paper's for tables and images, `paper-warm` the latter with a rate that rises ov
 run, and `fast` a short run of large batches."""
 
 
-class Changes(TypedDict, total=False):
-    """What a call may change: fields of Settings, or names that stand for them, and the learning rate."""
-
-    epochs: int | None
-    batch_size: int | None
-    optimizer: str | OptimizerLike | None
-    learning_rate: float | None
-    schedule: str | ScheduleSettings | TorchSchedule | Callable[[torch.optim.Optimizer], LRScheduler] | None
-    clip_norm: float | None
-    accumulate: int | None
-    average: float | None
-    device: str | torch.device | None
-    history_bytes: int | None
-    log: str | None
-    patience: int | None
-    label_smoothing: float | None
-    logits: Which
-    precision: str | None
-    seed: int | None
-    compile: bool | str | None
-    deterministic: bool | None
-    augment: Augment | bool | None
-    scale: PixelScale | None
-    checkpoint: str | Path | None
-    checkpoint_epochs: int | None
-    checkpoint_steps: int | None
-    resume: bool | None
-    stream: bool | None
-    workers: int | None
-
-
 def resolve(preset: str | None, settings: Settings | None, **changes: Any) -> Settings:
     """The preset or the settings, with every change that is not None; TypeError for an unknown one.
 
     `optimizer` and `schedule` may also be names: of another kind than there was, at its defaults; of the same
     kind, as it was. `learning_rate` changes the optimizer's.
     """
-    options = list(Changes.__annotations__)
+    options = [*(field.name for field in dataclasses.fields(Settings)), "learning_rate"]
     for name in changes:
         if name not in options:
             hint = nearest(name, options, "options are")

@@ -7,7 +7,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, Unpack
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +22,7 @@ from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.predict import as_labels, as_tensor, check_labels
 from graylearn.training.result import Result
 from graylearn.training.schedules import ScheduleSettings
-from graylearn.training.settings import Changes, Settings, resolve
+from graylearn.training.settings import Settings, resolve
 from graylearn.training.sources import check_finite, weights_for
 
 _FOR_ONE = ("checkpoint", "label_smoothing", "augment", "scale", "compile", "patience")
@@ -39,7 +39,7 @@ def train_stack(
     seeds: int | Sequence[int] = 0,
     settings: Settings | None = None,
     sample_weight: Any = None,
-    **changes: Unpack[Changes],
+    **changes: Any,
 ) -> list[Result]:
     """Train several multilayer perceptrons of one shape side by side; one Result per model, in order.
 

@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -33,7 +33,7 @@ from graylearn.training.processes import Group, check_method, check_sharded, han
 from graylearn.training.processes import current as current_group
 from graylearn.training.result import Result
 from graylearn.training.schedules import Scheduler, ScheduleSettings, TorchSchedule
-from graylearn.training.settings import Changes, Settings, resolve
+from graylearn.training.settings import Settings, resolve
 from graylearn.training.sources import Training, check_kind, make_training, split_soft, weights_for
 
 
@@ -48,7 +48,7 @@ def train(
     class_weight: Any = None,
     validation: Any = None,
     callbacks: Callback | Sequence[Callback] = (),
-    **changes: Unpack[Changes],
+    **changes: Any,
 ) -> Result:
     """Train `model`, any module that returns logits, on `data` with a method of learning from dirty labels.
 

@@ -9,8 +9,7 @@ from scipy.special import log_softmax, softmax
 import graylearn as gl
 from graylearn.errors import DataError, SettingsError
 from graylearn.integrations.lightgbm import GrayLGBMClassifier
-from graylearn.integrations.trees import gray_objective, train_objective
-from graylearn.losses.trees import gray_derivatives
+from graylearn.integrations.trees import gray_derivatives, gray_objective, train_objective
 
 STEP = 1e-4
 

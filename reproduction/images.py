@@ -43,6 +43,7 @@ from reproduction.nets import make
 from reproduction.progress import Progress
 from reproduction.readings import method_of
 from reproduction.sets import Folder, cell_samples
+from reproduction.stand_ins import shared_with_cifar10
 from reproduction.traces import NONE, Traces
 
 
@@ -148,7 +149,12 @@ def _measured(
             result, _ = pipeline.train(replace(fit, networks=(pipeline.new_network(cell.seed),)))
     seconds = time.perf_counter() - began + _before(result, progress)
     measured = tested(result.predict_logits(test.x), test.y, with_bins=True)
-    measured |= trained(train_set, result.history, clean=cell.method == "oracle")
+    measured |= trained(
+        train_set,
+        result.history,
+        clean=cell.method == "oracle",
+        shared=shared_with_cifar10(cell, train_set),
+    )
     measured["train_accuracy"] = result.log[-1]["accuracy"]
     measured["epoch_tests"] = {
         name: [round(row[f"test_{name}"], 4) for row in result.log] for name in ("plain", "augmented")
@@ -207,7 +213,7 @@ def _refined(
         _, measured = _measured(pipeline, second, cell, train_set, test, traces)
         measured["seconds"] += seconds
     # who belongs was told by the first fit: the second is trained on its answer
-    told = {name: first_measured[name] for name in ("ood_auroc", "ood_ap") if name in first_measured}
+    told = {name: value for name, value in first_measured.items() if name.startswith("ood_a")}
     return measured | told | audited(found, train_set)
 
 

@@ -37,26 +37,35 @@ def majority(train: NDArray[np.int64], test: NDArray[np.int64], num_classes: int
     return tested(logits, test, with_bins=False) | {"seconds": 0.0}
 
 
-def trained(train: Contaminated, history: History | None, *, clean: bool) -> dict[str, Any]:
-    """The training set, and how well the confidences tell its OOD samples from the others."""
+def trained(
+    train: Contaminated,
+    history: History | None,
+    *,
+    clean: bool,
+    shared: NDArray[np.bool_] | None = None,
+) -> dict[str, Any]:
+    """The training set, and how well the confidences tell its OOD samples from the others.
+
+    Where some OOD samples are `shared`, of a class that the in-distribution samples have too, once more
+    without them, as ood_apart.
+    """
     ood = 0 if clean else int(train.is_ood.sum())
     samples = int((~train.is_ood).sum()) + ood
     measured: dict[str, Any] = {"samples": samples, "ood_samples": ood, "alpha": ood / samples}
-    if history is not None and 0 < ood < samples:
-        score = 1 - history.mean_label_confidence()
-        measured |= {
-            "ood_auroc": auroc(score, train.is_ood),
-            "ood_ap": average_precision(score, train.is_ood),
-        }
+    score = None if history is None else 1 - history.mean_label_confidence()
+    if score is not None and 0 < ood < samples:
+        measured |= _detected("ood", score, train.is_ood)
+        if shared is not None and train.is_ood[~shared].any():
+            measured |= _detected("ood_apart", score[~shared], train.is_ood[~shared])
     if not clean and train.is_flipped.any():
         measured["flipped_samples"] = int(train.is_flipped.sum())
-        if history is not None:
-            score = 1 - history.mean_label_confidence()
-            measured |= {
-                "flipped_auroc": auroc(score, train.is_flipped),
-                "flipped_ap": average_precision(score, train.is_flipped),
-            }
+        if score is not None:
+            measured |= _detected("flipped", score, train.is_flipped)
     return measured
+
+
+def _detected(what: str, score: NDArray[Any], wrong: NDArray[np.bool_]) -> dict[str, float]:
+    return {f"{what}_auroc": auroc(score, wrong), f"{what}_ap": average_precision(score, wrong)}
 
 
 def audited(audit: Audit, train: Contaminated) -> dict[str, Any]:

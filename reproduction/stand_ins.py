@@ -1,9 +1,13 @@
-"""Tiny-ImageNet as a source of OOD samples: which of its classes may not be one, and its ten groups."""
+"""Sources of OOD samples: which of their classes CIFAR-10 has too, and their ten groups."""
 
 from __future__ import annotations
 
-from graylearn.data import Samples, keep_classes
+import numpy as np
+from numpy.typing import NDArray
+
+from graylearn.data import Contaminated, Samples, keep_classes
 from graylearn.errors import DataError
+from reproduction.cells import Cell
 
 SHARED_WITH_CIFAR10 = {
     "n01641577": "bullfrog", "n01644900": "tailed frog",  # frog
@@ -22,6 +26,12 @@ SHARED_WITH_CIFAR10 = {
 }  # fmt: skip
 """The 30 classes of Tiny-ImageNet that are classes of CIFAR-10, or close to one, by WordNet id with the first
 of their names. The other 170 make ten groups of 17."""
+
+BIRDS = (0, 1, 5, 6)
+"""Of Mini-ImageNet's first ten classes in the order of their names: house finch, robin, toucan and goose. The
+paper has them among its OOD samples; CIFAR-10 has a class of birds."""
+PER_CLASS = 600
+"""Images of each class of Mini-ImageNet, which lie one class after another."""
 
 GROUPS = 10
 """Into how many sources the classes of an OOD set are cut."""
@@ -48,6 +58,13 @@ def group_of(samples: Samples, group: int) -> Samples:
     labels = samples.classes
     start, stop = (len(labels) * place // count for place in (group, group + 1))
     return keep_classes(samples, labels[start:stop])
+
+
+def shared_with_cifar10(cell: Cell, train: Contaminated) -> NDArray[np.bool_] | None:
+    """(N,) bool: the OOD samples whose class CIFAR-10 has; None where the paper's source is not beside it."""
+    if (cell.dataset, cell.ood) != ("cifar10", "mini-imagenet/0"):
+        return None
+    return train.is_ood & np.isin(train.source // PER_CLASS, BIRDS)
 
 
 def _is_shared(label: str) -> bool:

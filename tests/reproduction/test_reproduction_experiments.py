@@ -7,9 +7,10 @@ from graylearn.data import Samples
 from graylearn.errors import DataError, SettingsError
 from reproduction import paper
 from reproduction.experiments import EXPERIMENTS
+from reproduction.measure import trained
 from reproduction.options import Options
 from reproduction.sets import cell_samples
-from reproduction.stand_ins import SHARED_WITH_CIFAR10, group_of, ood_classes
+from reproduction.stand_ins import SHARED_WITH_CIFAR10, group_of, ood_classes, shared_with_cifar10
 from reproduction.units import make_units
 
 
@@ -93,6 +94,33 @@ def test_tiny_imagenet_lends_no_class_of_cifar10_and_ten_equal_groups():
     assert ood_classes("svhn", whole) is whole
     with pytest.raises(DataError, match="no group 10"):
         group_of(lent, 10)
+
+
+def test_birds_among_the_paper_s_ood_samples_are_known_and_left_out_once(tmp_path):
+    y = np.repeat(np.arange(10), 600)
+    names = [f"n{number:02d}" for number in range(100)]
+    # each picture shows the number of its class
+    for name, classes, shown in [("mini-imagenet", names, y + 100), ("cifar10", names[:10], y)]:
+        x = np.broadcast_to(shown[:, None, None, None], (6000, 2, 2, 3)).astype(np.uint8)
+        arrays = {
+            f"{part}_{axis}": value for part in ("train", "test") for axis, value in (("x", x), ("y", y))
+        }
+        np.savez(tmp_path / f"{name}.npz", **arrays, class_names=classes)
+    cell = next(
+        c for c in EXPERIMENTS["table1"].cells() if (c.dataset, c.ood) == ("cifar10", "mini-imagenet/0")
+    )
+    train, _ = cell_samples(cell, tmp_path)
+    shared = shared_with_cifar10(cell, train)
+    np.testing.assert_array_equal(shared, np.isin(train.x[:, 0, 0, 0], (100, 101, 105, 106)))
+
+    class Told:
+        def mean_label_confidence(self):
+            return np.where(shared, 0.9, np.where(train.is_ood, 0.1, 0.5))
+
+    measured = trained(train, Told(), clean=False, shared=shared)
+    assert measured["ood_apart_auroc"] == 1
+    assert measured["ood_auroc"] == pytest.approx(1 - shared.sum() / train.is_ood.sum())
+    assert shared_with_cifar10(cell.but(ood="mini-imagenet/1"), train) is None
 
 
 def test_the_oracle_trains_on_the_very_samples_that_the_others_have_in_distribution():

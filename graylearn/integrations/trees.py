@@ -18,7 +18,7 @@ u_k = log r_k is how far class k is ahead of all others together; leaving out th
     h_j = C Q_j (1 - Q_j) + (1 - C) ([j != y] Q_j (1 - Q_j) + Q_j^2 (R - [j != y] r_j))
 
 is positive, and at equal scores the step -g/h towards the label is K, that of cross entropy
-(docs/how/trees.md).
+(docs/how/loss.md).
 """
 
 from __future__ import annotations

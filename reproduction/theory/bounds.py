@@ -1,6 +1,6 @@
 """The paper's two generalisation bounds and its condition on lambda, as the authors state them.
 
-They are computed as they stand; each docstring says what is known to be wrong, docs/how/theory.md why.
+They are computed as they stand; each docstring says what is known to be wrong, docs/how/loss.md why.
 """
 
 from __future__ import annotations

@@ -29,6 +29,8 @@ MAIN = ("oracle", "oracle x5", "standard", "standard x5", "gl", "gl+refine", "gl
 Row = dict[str, Any]
 Key = tuple[str, str]
 """A cell and a setting."""
+PEERS = 3
+"""Methods of others that are shown where the gap is small: those that win back most of it."""
 
 
 def read(path: Path = RESULTS) -> list[Row]:
@@ -146,17 +148,18 @@ def by_method(rows: list[Row], few: bool) -> str:
         if "seconds" in row and row["setting"] in NAMES and (row["K"] < 4) == few:
             seconds.setdefault(row["method"], []).append(row["seconds"])
     body = []
+    won = {method: data.recovered(dirty, method) for method in data.methods}
+    others = sorted((m for m in won if m not in MAIN), key=lambda m: -(won[m] or (0.0,))[0])
     for method in data.methods:
-        if method == "oracle":
+        if method == "oracle" or (few and method in others[PEERS:]):
             continue
         cells = [spread(data.mean_against(data.keys((name,), few), method, "oracle")) for name in settings]
-        won = data.recovered(dirty, method)
         taken = seconds.get(method)
         body.append(
             [
                 method,
                 *cells,
-                "-" if won is None else f"{100 * won[0]:.0f}",
+                "-" if (share := won[method]) is None else f"{100 * share[0]:.0f}",
                 "-" if not taken else f"{mean(taken):.1f}",
             ]
         )

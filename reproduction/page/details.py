@@ -18,7 +18,6 @@ from reproduction.records import Group
 CORE = ("standard", "gl", "gl-label", "gl-history", "gl+refine", "oracle")
 OTHERS = ("mae", "bt", "spl", "il", "sl", "nl", "srcc", "lcvd", "standard+nl", "gl-relative")
 LOOP = ("majority", "standard", "gl (w 0.1)", "gl", "gl (w 0.9)", "oracle")
-LOOP_OTHERS = ("majority", "mae", "bt", "spl", "il", "sl", "nl", "gl")
 
 
 def page(evidence: Evidence) -> str:
@@ -36,9 +35,8 @@ def page(evidence: Evidence) -> str:
             "sources": sources(evidence),
             "networks": images(evidence.groups("architectures"), CORE, "net", "labels"),
             "loop": by_loop(loop, LOOP),
-            "loop_others": by_loop([group for group in loop if group.values("bt")], LOOP_OTHERS),
-            "text": by_text(where(tables, protocol="paper"), ("majority", *CORE, *OTHERS)),
-            "tuned": by_text(where(tables, protocol="tuned"), (*CORE, *OTHERS)),
+            "text": by_text(where(tables, protocol="paper"), ("majority", *CORE)),
+            "tuned": by_text(where(tables, protocol="tuned"), CORE),
             "regimes": images(evidence.groups("regimes"), CORE, "dataset", "ood", "labels"),
             "not_run": not_run(evidence),
             "measured_on": measured_on(evidence),
@@ -69,13 +67,13 @@ def images(found: Sequence[Group], methods: Sequence[str], *titles: str) -> str:
 
 
 def _way(group: Group) -> str:
-    """Schedule, part of the training set and recipe of an image group."""
-    shape = {"paper-warm": ", warm-up", "fast": ", one cycle"}.get(str(group.get("preset")), "")
+    """Schedule, part of the training set and recipe of an image group, as the page says how to read it."""
+    shape = {"paper-warm": "w", "fast": "c"}.get(str(group.get("preset")), "")
     size = group.get("train_size")
-    part = "" if size is None else f", {size:,} images"
-    batch = "" if group.get("batch_size") == 128 else f", batch {group.get('batch_size')}"
+    part = "" if size is None else f" of {size // 1000}k"
+    batch = "" if group.get("batch_size") == 128 else f"/{group.get('batch_size')}"
     recipe = f", {told(group.get('recipe'))}" if group.get("recipe") else ""
-    return f"{group.get('epochs')} epochs{shape}{batch}{part}{recipe}"
+    return f"{group.get('epochs')}{shape}{batch}{part}{recipe}"
 
 
 def sources(evidence: Evidence) -> str:
@@ -109,9 +107,15 @@ def by_loop(found: Sequence[Group], methods: Sequence[str]) -> str:
 
 
 def by_text(found: Sequence[Group], methods: Sequence[str]) -> str:
-    """Tables across, methods down."""
+    """Tables across, methods down, and the best and the worst of the other methods."""
     shown = [method for method in methods if any(group.values(method) for group in found)]
     body = [[names.method_title(method), *(value_of(group, method) for group in found)] for method in shown]
+    for title, place in (("best of the others", -1), ("worst of the others", 0)):
+        cells = []
+        for group in found:
+            means = sorted((fmean(values.values()), each) for each in OTHERS if (values := group.values(each)))
+            cells.append(f"{means[place][0]:.1f} {names.method_title(means[place][1])}" if means else DASH)
+        body.append([title, *cells])
     return grid(["", *(names.dataset_title(str(group.get("dataset"))) for group in found)], body)
 
 

@@ -113,7 +113,7 @@ def by_text(found: Sequence[Group], methods: Sequence[str]) -> str:
     for title, place in (("best of the others", -1), ("worst of the others", 0)):
         cells = []
         for group in found:
-            means = sorted((fmean(values.values()), each) for each in OTHERS if (values := group.values(each)))
+            means = sorted((fmean(by.values()), each) for each in OTHERS if (by := group.values(each)))
             cells.append(f"{means[place][0]:.1f} {names.method_title(means[place][1])}" if means else DASH)
         body.append([title, *cells])
     return grid(["", *(names.dataset_title(str(group.get("dataset"))) for group in found)], body)

@@ -1,7 +1,8 @@
-"""Write the two pages and their figure, or only say whether they are as the results make them."""
+"""Write the two pages, their figure and what the front page quotes, or only say whether they would change."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from reproduction.page import details, figure, sections
@@ -10,6 +11,8 @@ from reproduction.page.evidence import Evidence
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "results"
 DOCS = ROOT / "docs"
+QUOTE = re.compile(r"(?<=<!-- quoted from lab/reproduction.md -->\n)[^<]*(?=<!-- end of the quote -->)")
+"""Where the front page has a sentence of the page."""
 
 
 def made(results: Path, docs: Path) -> dict[Path, str]:
@@ -20,6 +23,10 @@ def made(results: Path, docs: Path) -> dict[Path, str]:
         docs / "lab" / "reproduction-details.md": details.page(evidence),
         docs / "figures" / figure.NAME: figure.draw(evidence),
     }
+    front = docs / "index.md"
+    if front.exists():
+        sentence = f"{sections.quoted(evidence)}\n"
+        texts[front] = QUOTE.sub(lambda _: sentence, front.read_text(encoding="utf-8"))
     return {path: text for path, text in texts.items() if text}
 
 

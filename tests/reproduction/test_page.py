@@ -17,7 +17,7 @@ from reproduction.page.verdicts import Judgement, Part
 from reproduction.records import records
 from reproduction.statistics import Interval, interval
 
-WORDS = 3100
+WORDS = 3000
 """What a reader has the patience for."""
 
 
@@ -134,13 +134,14 @@ def test_plus_ten_is_said_as_the_runs_carry_it():
     assert sections.plus_ten(evidence()) == "CIFAR-100 was not run."
     near = evidence(readings=[*with_gain(1.0), *with_gain(2.0, seeds=(0,), recipe={"weight_decay": 0.0})])
     said = sections.plus_ten(near)
-    assert said.startswith("+10 points on CIFAR-100 were not reached under any of 2 readings")
+    assert said.startswith(sections.quoted(near))
+    assert "not reached under any of 2 readings" in said
     assert (
         "Standard 77.1, GL 78.1 % with momentum and weight decay; Standard 77.0, GL 79.0 % without decay"
         in said
     )
     far = sections.plus_ten(evidence(readings=with_gain(10.0)))
-    assert far.startswith("the largest gain on CIFAR-100 under 1 readings is +10.0 points")
+    assert far.startswith("The largest gain on CIFAR-100 under 1 readings is +10.0 points")
 
 
 def test_the_pages_and_the_figure_are_written_and_checked(tmp_path):
@@ -155,6 +156,22 @@ def test_the_pages_and_the_figure_are_written_and_checked(tmp_path):
     assert check(results, docs) == update(results, docs) == []
     (results / "table1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in made[1:]))
     assert set(check(results, docs)) >= {"reproduction.md", figure.NAME}
+
+
+def test_the_front_page_quotes_a_sentence_of_the_page(tmp_path):
+    (tmp_path / "table1.jsonl").write_text(
+        "".join(json.dumps({**line, "experiment": "table1"}) + "\n" for line in with_gain(1.0))
+    )
+    before, after = (
+        "# Front\n\n<!-- quoted from lab/reproduction.md -->\n",
+        "<!-- end of the quote -->\nMore.\n",
+    )
+    (tmp_path / "index.md").write_text(before + "Of other results.\n" + after)
+    update(tmp_path, tmp_path)
+    front = (tmp_path / "index.md").read_text()
+    sentence = front.removeprefix(before).removesuffix(after).strip()
+    assert "not reached under any of 1 readings" in sentence
+    assert sentence in " ".join((tmp_path / "lab" / "reproduction.md").read_text().split())
 
 
 def test_an_interval_is_students():

@@ -28,7 +28,7 @@ def as_written(found: Audit, label: Ints, names: Sequence[Label], meant: Ints) -
     only = misspelt & (found.kind == OK)
     because = found.because.copy()
     for row in np.flatnonzero(only):
-        because[row] = f"{names[label[row]]} seems to be {names[meant[label[row]]]} misspelt"
+        because[row] = f"its label seems to be {names[meant[label[row]]]}, misspelt"
     return replace(
         found,
         label=label,

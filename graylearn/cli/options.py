@@ -95,7 +95,7 @@ def flag(
     shown = chosen.rstrip(".") or (default if isinstance(default, str) else default is True and "yes")
     spelled = "--" + name.replace("_", "-")
     if isinstance(default, bool):
-        spelled += f"/--no-{name}" * (negated and not name.startswith("no_"))
+        spelled += f"/--no-{spelled[2:]}" * (negated and not name.startswith("no_"))
     elif isinstance(default, int | float):
         shown = str(default)
     elif isinstance(default, tuple) and default:

@@ -138,7 +138,7 @@ def test_five_rows_of_a_misspelt_class_change_no_other_verdict():
     assert after.suspected[misspelt].all()
     assert {after.classes[each] for each in after.suggested[misspelt]} == {"QSO"}
     assert (after.level[misspelt] == SURE).all()
-    assert "QS0 seems to be QSO misspelt" in after.because[misspelt].tolist()
+    assert "its label seems to be QSO, misspelt" in after.because[misspelt].tolist()
     clean = np.array(["GALAXY", "STAR", "QSO", "COMET"], dtype=object)[planted.true]
     clean[np.flatnonzero(clean == "QSO")[:5]] = "QS0"
     with pytest.warns(DataWarning, match="QS0"):

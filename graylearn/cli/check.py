@@ -12,7 +12,6 @@ import typer
 from graylearn.cli import options as flags
 from graylearn.cli.errors import plain
 from graylearn.errors import SettingsError
-from graylearn.runs.settings import Sizing
 
 if TYPE_CHECKING:
     from graylearn.runs.check import Checked
@@ -24,9 +23,7 @@ SHOWN = 20
 _File = Path | None
 
 
-@flags.with_settings(
-    "refine", "test_share", "test_split", "annotators", "annotations", *Sizing.__annotations__
-)
+@flags.with_settings("refine", "test_share", "test_split", "annotators", "annotations")
 def check(
     *,
     against: Annotated[

@@ -64,6 +64,8 @@ class Blocks(ABC):
     """What is read, as a run remembers it."""
     options: ReadOptions
     """How it is read."""
+    names: Sequence[str] = ()
+    """(rows,) of images in a folder."""
 
     @abstractmethod
     def label_counts(self) -> dict[Label, int]:

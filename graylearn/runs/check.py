@@ -5,16 +5,15 @@ A suspect is known again by what it is and how it is labelled, not by its line: 
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,14 +28,14 @@ from graylearn.data.samples import Samples
 from graylearn.data.written import writing
 from graylearn.errors import CheckpointError, SettingsError, counted
 from graylearn.paths import matching
-from graylearn.runs.copies import copies_of
 from graylearn.runs.files import write_json
-from graylearn.runs.fit import make_classifier
-from graylearn.runs.pictures import odd_pictures
+from graylearn.runs.parts import Opened
 from graylearn.runs.pool import as_bytes
-from graylearn.runs.prepare import Prepared, prepare, read_test
+from graylearn.runs.prepare import Prepared, read_test
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
+from graylearn.runs.start import find, take
+from graylearn.runs.verdicts import Found
 
 KIND, FORMAT = "file of accepted suspects", "graylearn accepted suspects"
 WORDS = {
@@ -183,15 +182,18 @@ def check(
         if kept is not None:
             check_place(kept)
         with progress.of_warnings(), TemporaryDirectory() as folder:
-            prepared = prepare(dataclasses.replace(settings, test=None), Path(cache or folder), progress)
-            found = _found(settings, prepared, progress)
-        if kept is not None and prepared.origin.columns.path is None:  # images change, their table does not
-            told = [dataclasses.asdict(each) for each in found.problems]
+            data = take(replace(settings, test=None), Path(cache or folder), progress)
+            if settings.test is not None:
+                test = read_test(settings, data.encoding.size, data.origin)
+                data = replace(data, shown_test=test)
+            found = _problems(data, find(data, Path(folder), progress), progress)
+        if kept is not None and data.origin.columns.path is None:  # images change, their table does not
+            told = [asdict(each) for each in found.problems]
             write_json(kept, {**found._asdict(), "problems": told})
     samples, problems, notes, data_notes = found
     kinds = tuple(WORDS) if copies else FOUND
     problems = [each for each in problems if each.kind in kinds]
-    marked = [dataclasses.replace(each, is_new=each.known_by not in accepted) for each in problems]
+    marked = [replace(each, is_new=each.known_by not in accepted) for each in problems]
     marked.sort(key=lambda each: not each.is_new)
     still = {each.known_by for each in problems}
     return Checked(
@@ -215,8 +217,8 @@ def accept(checked: Checked, path: str | Path, of: Iterable[str] = ()) -> Checke
     known = sorted({each.known_by for each in checked.problems})
     with writing(path, KIND, of=of, update=True) as partial:
         write_json(partial, {"format": FORMAT, "judge": shipped().id, "accepted": known})
-    problems = tuple(dataclasses.replace(each, is_new=False) for each in checked.problems)
-    return dataclasses.replace(checked, problems=problems)
+    problems = tuple(replace(each, is_new=False) for each in checked.problems)
+    return replace(checked, problems=problems)
 
 
 def allowed_of(text: str, samples: int) -> int:
@@ -284,52 +286,51 @@ def _kept(path: Path | None) -> _Found | None:
         return None
 
 
-def _found(settings: RunSettings, prepared: Prepared, progress: RunProgress) -> _Found:
-    """The audit of the data."""
-    with progress.working("audit of the training set"):
-        audit = make_classifier(prepared.settings).audit_only(prepared.train)
-    keys, shown, columns = _keys(prepared), prepared.shown, prepared.origin.columns
-    names = [str(label) for label in audit.classes]
-
-    def problem(index: int, kind: str, suggested: str | None = None, level: str = "sure") -> Problem:
-        name = str(shown.ids[index])
-        by_line = prepared.origin.unit == "line" and columns.id is None and columns.path is None
-        line = int(shown.ids[index]) if by_line else None
-        label = str(shown.classes[shown.y[index]])
-        return Problem(keys[index], kind, name, line, label, suggested, level)
-
-    problems = []
-    for index in np.flatnonzero(audit.suspected).tolist():
-        other = int(audit.suggested[index])
-        suggested = names[other] if other >= 0 else None
-        problems.append(problem(index, KINDS[audit.kind[index]], suggested, LEVELS[audit.level[index]]))
-    for words, indices in odd_pictures(shown, prepared.origin).items():
-        problems += [problem(index, "picture", words, "review") for index in indices]
-    if settings.test is not None:
-        test = read_test(settings, prepared.encoding.size, prepared.origin)
-        prepared = dataclasses.replace(prepared, shown_test=test)
-    copies = copies_of(prepared, progress)
+def _problems(data: Prepared | Opened, found: Found, progress: RunProgress) -> _Found:
+    """What is wrong with which sample, kind by kind."""
+    wrong: dict[int, list[tuple[str, str | None, str]]] = {}
+    for words, indices in found.pictures.items():
+        for index in indices:
+            wrong.setdefault(index, []).append(("picture", words, "review"))
+    copies = found.copies
     for number, members in enumerate(() if copies is None else copies.groups):
         assert copies is not None
-        ours = members[members < copies.count]
-        if copies.contradicting[number]:
-            problems += [problem(index, "contradicting") for index in ours]
-        else:
-            problems += [problem(index, "copy") for index in ours[1:]]
-        if len(ours) < len(members) and len(ours):
-            problems += [problem(index, "leaked") for index in ours]
-    return _Found(len(shown), problems, list(audit.notes), progress.notes)
+        ours = members[members < copies.count].tolist()
+        kinds = {"contradicting": ours} if copies.contradicting[number] else {"copy": ours[1:]}
+        kinds["leaked"] = ours if len(ours) < len(members) else []
+        for kind, indices in kinds.items():
+            for index in indices:
+                wrong.setdefault(index, []).append((kind, None, "sure"))
+    columns = data.origin.columns
+    by_line = data.origin.unit == "line" and columns.id is None and columns.path is None
+    problems, begin = [], 0
+    for block in found.blocks():
+        samples, audited = block.samples.take(~block.held_out), block.found
+        for index in np.flatnonzero(audited["suspected"]).tolist():
+            other, kind = int(audited["suggested"][index]), KINDS[audited["kind"][index]]
+            suggested = str(found.classes[other]) if other >= 0 else None
+            wrong.setdefault(begin + index, []).append((kind, suggested, LEVELS[audited["level"][index]]))
+        own = np.array(sorted(index - begin for index in wrong if begin <= index < begin + len(samples)), int)
+        hashes = None if block.hashes is None else np.array(block.hashes)[~block.held_out][own]
+        some = samples.take(own)
+        for at, key, name, y in zip(own.tolist(), _keys(some, hashes), some.ids, some.y, strict=True):
+            label, line = str(some.classes[y]), int(name) if by_line else None
+            problems += [
+                Problem(key, kind, str(name), line, label, suggested, level)
+                for kind, suggested, level in wrong.pop(begin + at)
+            ]
+        begin += len(samples)
+    problems.sort(key=lambda each: list(WORDS).index(each.kind))
+    return _Found(found.samples, problems, list(found.notes), progress.notes)
 
 
-def _keys(prepared: Prepared) -> list[str]:
+def _keys(samples: Samples, hashes: Iterable[Any] | None) -> list[str]:
     """(N,) what each sample is known again by: what it is, and its label."""
-    shown: Samples = prepared.shown
-    labels = [str(shown.classes[k]) for k in shown.y]
-    if prepared.image_hashes is not None:
-        content = [str(each) for each in prepared.image_hashes]
-    elif isinstance(shown.x, pd.DataFrame):
-        content = [f"{each:016x}" for each in pd.util.hash_pandas_object(shown.x, index=False)]
+    if hashes is not None:
+        content = [str(each) for each in hashes]
+    elif isinstance(samples.x, pd.DataFrame):
+        content = [f"{each:016x}" for each in pd.util.hash_pandas_object(samples.x, index=False)]
     else:
-        content = [hashlib.sha256(as_bytes(each)).hexdigest() for each in shown.x]
-    joined = (f"{one}\0{label}" for one, label in zip(content, labels, strict=True))
+        content = [hashlib.sha256(as_bytes(each)).hexdigest() for each in samples.x]
+    joined = (f"{one}\0{samples.classes[y]}" for one, y in zip(content, samples.y, strict=True))
     return [hashlib.sha256(each.encode(errors="surrogatepass")).hexdigest()[:24] for each in joined]

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from graylearn.array_types import Ints
 from graylearn.audit.duplicates import Duplicates, find_duplicates
 from graylearn.data.csv_files import write_csv
 from graylearn.data.encoding.column_kinds import kind_of, looks_like_id
@@ -88,6 +89,16 @@ def _read(settings: RunSettings) -> tuple[Samples, Samples | None]:
     test = read_test(settings, size, origin)
     check_ids(test, Path(settings.test or settings.data))
     return train, test
+
+
+def among(copies: Duplicates, chosen: Ints) -> Duplicates:
+    """The groups all of whose samples are among the chosen, as copies of these alone."""
+    at = np.full(copies.total, -1)
+    at[chosen] = np.arange(len(chosen))
+    whole = [number for number, members in enumerate(copies.groups) if (at[members] >= 0).all()]
+    groups = tuple(at[copies.groups[number]] for number in whole)
+    number = len(chosen)
+    return Duplicates(groups, copies.exact[whole], copies.contradicting[whole], float("inf"), number, number)
 
 
 def group_column(copies: Duplicates) -> pd.Series[int]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graylearn.audit.annotators import MISSING, Crowd, consensus
@@ -20,7 +21,7 @@ from graylearn.data.atomic import replacing
 from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.csv_files import write_csv
 from graylearn.data.encoding.label_notes import note_labels
-from graylearn.data.formats import format_of, moved_path
+from graylearn.data.formats import Origin, format_of, moved_path
 from graylearn.data.options import ReadOptions
 from graylearn.data.remote import local
 from graylearn.data.samples import Samples
@@ -28,7 +29,7 @@ from graylearn.data.table_samples import is_missing
 from graylearn.data.tables import RawTable
 from graylearn.errors import DataError, Hint, SettingsError, are, counted
 from graylearn.runs.folder import RunFolder
-from graylearn.runs.prepare import Prepared, options_of, prepare
+from graylearn.runs.prepare import options_of, prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
@@ -57,23 +58,13 @@ def has_annotators(settings: RunSettings) -> bool:
     return bool(settings.annotators) or settings.annotations is not None
 
 
-def prepare_crowd(settings: RunSettings, folder: RunFolder, progress: RunProgress) -> tuple[Prepared, Crowd]:
-    """The data with the consensus as their label, read and encoded, and what the annotators say of them."""
-    reading, crowd = with_consensus(settings, folder, progress)
-    prepared = prepare(reading, folder.stages, progress)
-    # with the settings that would repeat the run, not those that read the consensus
-    prepared = replace(prepared, settings=replace(settings, features=prepared.settings.features))
-    crowd = of_samples(crowd, prepared)
-    write_crowd(folder, crowd)
-    return prepared, crowd
-
-
 def with_consensus(
-    settings: RunSettings, folder: RunFolder, progress: RunProgress
+    settings: RunSettings, folder: RunFolder, progress: RunProgress, *, by_views: bool = True
 ) -> tuple[RunSettings, Crowd]:
     """Settings that read the consensus as the label, and what the annotators say together.
 
-    Networks that did not see the samples are asked as well, but for pixels, of which they would learn little.
+    by_views: whether views of the samples, held in memory as a whole, are asked as well; of pixels they never
+    are, of which they would learn little.
     """
     found = opinions(settings)
     left = len(found.given)
@@ -86,32 +77,45 @@ def with_consensus(
     reading = replace(settings, annotators=(), annotations=None, split=None, separator=None)
     file, label, name = _written(found.table, crowd, settings, folder)
     reading = replace(reading, data=str(file), label=label, id=name, no_id=False)
+    if not by_views:
+        return reading, crowd
     alone = replace(reading, test=None, test_share=None, test_split=None)
     prepared = prepare(alone, folder.stages, RunProgress(quiet=True))
     if prepared.encoding.way != "pixels":
         with progress.working("asking views about the annotators' labels"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            kept = _kept(prepared, len(found.given))
+            kept = _kept(prepared.origin, len(found.given))
             given, x = found.given.iloc[kept], prepared.train.x
             crowd = consensus(given, X=x, id_like=settings.id_like)
             _written(found.table.take(kept), crowd, settings, folder)
     return reading, crowd
 
 
-def of_samples(crowd: Crowd, prepared: Prepared) -> Crowd:
-    """What was said of the samples that are audited, under their names."""
-    kept = _kept(prepared, len(crowd.label))[~prepared.held_out]
+def crowd_of_samples(crowd: Crowd, folder: RunFolder, origin: Origin) -> Crowd:
+    """What was said of the samples that were audited, under their names; and files of it for people: the
+    annotators, the worst first, and the samples where one more label is worth most."""
+    known = pq.read_table(folder.samples, columns=["id", "held_out"]).to_pandas()
+    kept = _kept(origin, len(crowd.label))[~known["held_out"]]
+    names = known["id"][~known["held_out"]].to_numpy(dtype=object)
+    crowd = replace(crowd_among(crowd, kept), samples=names)
+    write_csv(folder.annotators, crowd.annotator_table)
+    write_csv(folder.ask_again, crowd.table.assign(ask=crowd.whom_to_ask).iloc[crowd.ask_again])
+    return crowd
+
+
+def crowd_among(crowd: Crowd, index: NDArray[np.int64]) -> Crowd:
+    """What was said of some of the samples."""
     return replace(
         crowd,
-        samples=prepared.shown.ids,
-        label=crowd.label[kept],
-        probabilities=crowd.probabilities[kept],
+        samples=crowd.samples[index],
+        label=crowd.label[index],
+        probabilities=crowd.probabilities[index],
     )
 
 
-def _kept(prepared: Prepared, count: int) -> NDArray[np.int64]:
+def _kept(origin: Origin, count: int) -> NDArray[np.int64]:
     """(N,) the rows that are samples: images that cannot be read may be left out."""
-    return np.setdiff1d(np.arange(count), np.array(prepared.origin.left_out, dtype=np.int64))
+    return np.setdiff1d(np.arange(count), np.array(origin.left_out, dtype=np.int64))
 
 
 def opinions(settings: RunSettings) -> Opinions:
@@ -237,12 +241,6 @@ def _free(name: str, table: RawTable) -> str:
     while name in table.frame.columns:
         name += "_"
     return name
-
-
-def write_crowd(folder: RunFolder, crowd: Crowd) -> None:
-    """annotators.csv, the worst first, and ask_again.csv, the samples where one more label is worth most."""
-    write_csv(folder.annotators, crowd.annotator_table)
-    write_csv(folder.ask_again, crowd.table.assign(ask=crowd.whom_to_ask).iloc[crowd.ask_again])
 
 
 def crowd_in_numbers(crowd: Crowd) -> dict[str, Any]:

@@ -6,8 +6,8 @@
       data.json           what was read: path, size, hash, columns; what `predict` and `apply` need of it
       samples.parquet     every sample of the source: id, label, and whether it was held out for testing
       model/              the classifier; see GrayClassifier.save
-      audit.csv           one row per sample: id label confidence score suspected level kind suggested, and,
-                          but for data that were audited in parts, because (why) and group (of copies)
+      audit.csv           one row per sample: id label confidence score suspected level kind suggested
+                          because (why), and group (of copies) where they were looked for
       audit.parquet       the same
       consensus.csv       of several annotators: the data with the consensus as their label (or .parquet);
                           annotators.csv: how good each is; ask_again.csv: the least sure samples first

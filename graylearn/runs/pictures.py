@@ -6,6 +6,7 @@ What holds for a fifth of a set or more is how the set looks, and not odd.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,20 +32,29 @@ BLOCK, SIDE = 128, 64
 Checks = Mapping[str, list[int]]
 
 
-def odd_pictures(samples: Samples, origin: Origin) -> Checks:
-    """The indices of pictures that show little, by what is odd; each counts for the first alone."""
+def looks_of(samples: Samples, origin: Origin) -> Floats | None:
+    """(N, 5) of each picture its contrast, how bright its brightest hundredth is, its sharpness, and width
+    and height, which are NaN where it is in no file of its own; None of what are no pictures to judge."""
     if samples.kind != "image" or not len(samples) or min(samples.x.shape[1:3]) < 3:
+        return None
+    return np.column_stack([*_looks(samples.x), _sizes(samples, origin)])
+
+
+def odd_pictures(looks: Floats | None) -> Checks:
+    """The indices of pictures that show little, by what is odd; each counts for the first alone."""
+    if looks is None:
         return {}
-    spread, bright, sharp = _looks(samples.x)
+    spread, bright, sharp, *_ = looks.T
     found = {"of one colour": spread < SOLID, "dark": bright < DARK}
-    sizes = _sizes(samples, origin)
-    if sizes is not None:
+    sizes = looks[:, 3:]
+    if not np.isnan(sizes).all():
+        sizes = np.where(np.isnan(sizes), np.nanmedian(sizes), sizes)
         least, most = sizes.min(axis=1), sizes.max(axis=1)
         found["tiny"] = least < TINY * np.median(least)
         found["of an odd shape"] = most > LONG * least
     plain = spread >= SOLID
     found["blurred"] = plain & (sharp < BLURRED * np.median(sharp[plain])) if plain.any() else ~plain
-    seen = np.zeros(len(samples), dtype=bool)
+    seen = np.zeros(len(looks), dtype=bool)
     odd: dict[str, list[int]] = {}
     for words, which in found.items():
         if which.mean() < USUAL:
@@ -60,10 +70,9 @@ def told(checks: Checks) -> str:
     return f"{counted(total, 'picture')} may show too little to be judged: {each}"
 
 
-def column(checks: Checks, count: int) -> list[str | None]:
-    """(N,) what is odd about each picture."""
-    words_of = {index: words for words, indices in checks.items() for index in indices}
-    return [words_of.get(index) for index in range(count)]
+def column(checks: Checks) -> dict[int, str]:
+    """What is odd about a picture, by its index."""
+    return {index: words for words, indices in checks.items() for index in indices}
 
 
 def _looks(x: NDArray[np.uint8]) -> tuple[Floats, Floats, Floats]:
@@ -91,16 +100,10 @@ def _small(grey: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(cut.mean(axis=(2, 4)))
 
 
-def _sizes(samples: Samples, origin: Origin) -> Floats | None:
-    """(N, 2) width and height of the files; None where the pictures are in no files of their own."""
-    if origin.form != "folder":
-        return None
-    sizes = np.ones((len(samples), 2))
-    for index, name in enumerate(samples.ids):
-        try:
-            with Image.open(Path(origin.root) / str(name)) as picture:
-                sizes[index] = picture.size
-        except Exception:  # gone since it was read, which others tell
-            sizes[index] = np.nan
-    sizes[np.isnan(sizes)] = np.nanmedian(sizes) if not np.isnan(sizes).all() else 1.0
+def _sizes(samples: Samples, origin: Origin) -> Floats:
+    """(N, 2) width and height of the files; NaN where the pictures are in no files of their own."""
+    sizes = np.full((len(samples), 2), np.nan)
+    for index, name in enumerate(samples.ids if origin.form == "folder" else ()):
+        with suppress(Exception), Image.open(Path(origin.root) / str(name)) as picture:
+            sizes[index] = picture.size  # one that is gone since it was read, others tell
     return sizes

@@ -60,37 +60,24 @@ class Prepared:
     others: pd.DataFrame | None = None
     """Columns of a table that nothing is learned from, of the training samples."""
 
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The classes in order."""
+        return self.everything.classes
+
 
 def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepared:
     """Read and encode the data of a run; slow embeddings are kept in the folder `cache`."""
-    path = local(settings.data)
-    of_images = _features_of(settings)
-    size = settings.size or (EMBED_SIZE if of_images == "embed" else PIXELS_SIZE)
+    path, size = local(settings.data), size_of(settings)
     with progress.working(f"reading {path.name}", bar=_is_large(path)), format_of(path).still(path):
         samples, origin, others = read_with_others(path, options_of(settings, size, settings.split))
         check_ids(samples, path)
         fingerprint, hashes = FORMATS[origin.form].fingerprint(path, samples.ids)
-    told = f"{counted(len(samples), 'sample')} ({samples.kind}), "
-    told += f"{samples.num_classes} class{'es' * (samples.num_classes != 1)}"
-    if origin.columns.label:
-        told += f", labels from column {origin.columns.label!r}"
-    if origin.columns.id:
-        told += f", named by column {origin.columns.id!r}"
+    settings = settled(settings, origin, samples.class_counts, progress)
     if samples.groups is not None:
-        told += f", {counted(len(np.unique(samples.groups)), 'group')} by {origin.columns.group!r}"
-    progress.say(told)
+        progress.say(f"{counted(len(np.unique(samples.groups)), 'group')} by {origin.columns.group!r}")
     tell_left_out(origin, progress)
-    _check_classes(samples, path)
     tell_doubts(samples, progress)
-    check_kind(settings, origin, progress)
-    settings = replace(settings, label=origin.columns.label or settings.label)
-    if samples.kind == "image":
-        if settings.features != of_images == "pixels":
-            progress.note(
-                "the extra images is not installed, by whose features far more is found than by a network on "
-                "pixels, in less time: pip install 'graylearn[images]'; --features pixels is to do without"
-            )
-        settings = replace(settings, features=of_images)
     encoding = encoding_of(samples, settings, size)
     progress.say(f"learning from {encoding.words}")
     with progress.working(f"encoding {len(samples):,} samples", bar=False):
@@ -118,6 +105,44 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
         shown_test=shown_test,
         others=None if others is None else others[~held_out],
     )
+
+
+def size_of(settings: RunSettings) -> int:
+    """Pixels a side of decoded images."""
+    return settings.size or (EMBED_SIZE if _features_of(settings) == "embed" else PIXELS_SIZE)
+
+
+def settled(
+    settings: RunSettings, origin: Origin, counts: Sequence[int] | np.ndarray, progress: RunProgress
+) -> RunSettings:
+    """The settings with what the data decided; tells what they are, and refuses what cannot be judged.
+
+    counts: (K,) samples of each class.
+    """
+    check_kind(settings, origin, progress)
+    samples, classes = int(sum(counts)), np.count_nonzero(counts)
+    told = f"{counted(samples, 'sample')} ({origin.kind}), {len(counts)} class{'es' * (len(counts) != 1)}"
+    told += f", labels from column {origin.columns.label!r}" if origin.columns.label else ""
+    told += f", named by column {origin.columns.id!r}" if origin.columns.id else ""
+    progress.say(told)
+    if classes < 2:
+        raise DataError(
+            f"all samples of {origin.path} ({samples:,}) bear one label: an audit needs two classes or more"
+        )
+    if samples >= 20 and classes > samples / 2:
+        raise DataError(
+            f"{origin.path} has {classes} different labels on {samples} samples: "
+            "is this column the label? name another with --label"
+        )
+    settings = replace(settings, label=origin.columns.label or settings.label)
+    if origin.kind != "image":
+        return settings
+    if settings.features != (features := _features_of(settings)) == "pixels":
+        progress.note(
+            "the extra images is not installed, by whose features far more is found than by a network on "
+            "pixels, in less time: pip install 'graylearn[images]'; --features pixels is to do without"
+        )
+    return replace(settings, features=features)
 
 
 def check_kind(settings: RunSettings, origin: Origin, progress: RunProgress) -> None:
@@ -296,16 +321,3 @@ def _sentences(samples: Samples) -> str | None:
     text = words[[isinstance(word, str) for word in words]]
     holds = len(text) and text.str.count(" ").mean() >= 2 and 2 * text.nunique() > len(text)
     return str(samples.x.columns[0]) if holds else None
-
-
-def _check_classes(samples: Samples, path: Path) -> None:
-    counts = samples.class_counts
-    if np.count_nonzero(counts) < 2:
-        raise DataError(
-            f"all samples of {path} ({len(samples):,}) bear one label: an audit needs two classes or more"
-        )
-    if len(samples) >= 20 and np.count_nonzero(counts) > len(samples) / 2:
-        raise DataError(
-            f"{path} has {np.count_nonzero(counts)} different labels on {len(samples)} samples: "
-            "is this column the label? name another with --label"
-        )

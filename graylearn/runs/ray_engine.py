@@ -18,7 +18,7 @@ from graylearn.extras import require
 
 
 def on_ray(address: str | None) -> Callable[[list[Path], Callable[[Path], None]], Iterator[Path]]:
-    """An engine for `graylearn.runs.large`: each part is a task that takes one core."""
+    """An engine for `graylearn.runs.parts`: each part is a task that takes one core."""
 
     def carry_out(folders: list[Path], work: Callable[[Path], None]) -> Iterator[Path]:
         ray = require("ray", "ray")

@@ -23,6 +23,8 @@ from graylearn.estimator.networks import outputs_of
 from graylearn.report import Preview, ReportData, image_preview, preview_samples
 from graylearn.report.payload import fingerprint_of
 from graylearn.report.write import render
+from graylearn.runs.copies import among
+from graylearn.runs.crowd import crowd_among
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared
@@ -57,7 +59,13 @@ def make_report(
         ),
     )
     reliability, confusion = _on_test_set(fitted)
-    shown = ReportData(
+    found, crowd = outcome.found, outcome.crowd
+    copies, pictures = found.copies, found.pictures
+    if (shown := found.shown) is not None:
+        copies = None if copies is None else among(copies, shown)
+        pictures = {words: np.flatnonzero(np.isin(shown, odd)).tolist() for words, odd in pictures.items()}
+        crowd = None if crowd is None else crowd_among(crowd, shown)
+    data = ReportData(
         title=Path(prepared.settings.data).name,
         table=table,
         classes=tuple(str(label) for label in audit.classes),
@@ -67,7 +75,7 @@ def make_report(
         threshold=border_of(audit),
         notes=summary["notes"],
         reading=summary["data_notes"],
-        checks=outcome.pictures,
+        checks=pictures,
         gathered=[(words, *where) for words, where in gathered_in(outcome).items()],
         contamination=summary["contamination"],
         ranges={name: (low, high) for name, (low, high) in summary["ranges"].items()},
@@ -85,13 +93,13 @@ def make_report(
         confusion=confusion,
         accuracies={way: (values["accuracy"], None) for way, values in summary["test"].items()} or None,
         training_log=fitted.logs.get("first"),
-        copies=outcome.copies,
+        copies=copies,
         groups=group_names(prepared),
-        crowd=outcome.crowd,
+        crowd=crowd,
     )
     with replacing(folder.report) as partial:
-        partial.write_bytes(render(shown))
-    return fingerprint_of(shown)
+        partial.write_bytes(render(data))
+    return fingerprint_of(data)
 
 
 def _facts(outcome: Outcome, summary: dict[str, Any], environment: dict[str, Any]) -> dict[str, Any]:

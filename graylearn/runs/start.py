@@ -16,16 +16,18 @@ from graylearn.methods import as_method
 from graylearn.nets.registry import check_name
 from graylearn.runs import outputs, report
 from graylearn.runs.copies import copies_of
-from graylearn.runs.crowd import has_annotators, prepare_crowd
+from graylearn.runs.crowd import crowd_of_samples, has_annotators, with_consensus
 from graylearn.runs.fit import fit_stages
 from graylearn.runs.folder import RunFolder, check_same_data, writing
-from graylearn.runs.large import audited_in_parts, is_large
 from graylearn.runs.memory import tight
-from graylearn.runs.pictures import odd_pictures
-from graylearn.runs.prepare import prepare
+from graylearn.runs.parts import Opened, find_in_parts, is_large, open_parts
+from graylearn.runs.pictures import looks_of, odd_pictures
+from graylearn.runs.prepare import Prepared, prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings, absolute
+from graylearn.runs.source import write_source
 from graylearn.runs.summary import Outcome, summary_of
+from graylearn.runs.verdicts import FOUND, Found, Judged, write_verdicts
 from graylearn.training import train
 from graylearn.training.devices import choose
 from graylearn.training.processes import led
@@ -73,41 +75,79 @@ def _run(
             progress.say(f"going on with the unfinished run in {folder.path}")
         folder.stages.mkdir(exist_ok=True)
         environment = outputs.write_environment(folder, settings.device)
-        if source is not None or is_large(settings):
-            summary = audited_in_parts(settings, folder, progress, environment, source)
-        else:
-            summary = _as_a_whole(settings, folder, progress, environment)
+        summary = _made(settings, folder, progress, environment, source)
         folder.finish(summary)
     return summary
 
 
-def _as_a_whole(
-    settings: RunSettings, folder: RunFolder, progress: RunProgress, environment: dict[str, Any]
+def _made(
+    settings: RunSettings, folder: RunFolder, progress: RunProgress, environment: dict[str, Any], source: Any
 ) -> dict[str, Any]:
-    """The run of data that fit into memory; gives the summary."""
-    began = time.perf_counter()
-    if (words := tight(settings)) is not None:
-        progress.say(words)
-    crowd = None
+    """All files of the run; gives its summary."""
+    began, crowd = time.perf_counter(), None
+    reading = settings
     if has_annotators(settings):
-        prepared, crowd = prepare_crowd(settings, folder, progress)
-    else:
-        prepared = prepare(settings, folder.stages, progress)
-    check_same_data(folder, settings.data, prepared.fingerprint)
-    folder.write_settings(prepared.settings)
-    outputs.write_data(folder, prepared)
-    fitted = fit_stages(prepared, folder.stages, progress)
-    copies = copies_of(prepared, progress)
-    pictures = odd_pictures(prepared.shown, prepared.origin)
-    outputs.write_verdicts(folder, fitted.audit, copies, pictures)
+        reading, crowd = with_consensus(settings, folder, progress, by_views=not is_large(settings))
+    data = take(reading, folder.stages, progress, source)
+    if crowd is not None:  # with the settings that would repeat the run, not those that read the consensus
+        data = replace(data, settings=replace(settings, features=data.settings.features))
+    check_same_data(folder, data.origin.path, data.fingerprint)
+    folder.write_settings(data.settings)
+    write_source(folder, data.origin, data.fingerprint, data.encoding, data.classes)
+    found = find(data, folder.stages, progress)
+    with progress.steps("writing the verdicts", found.samples) as advance:
+        written = write_verdicts(folder, found, advance)
+    prepared, fitted = found.page(written.shown)
     outputs.write_log(folder, fitted.logs)
-    if settings.command == "fit":
-        outputs.write_model(folder, fitted.classifier)
-        if (why := unexportable(fitted.classifier)) is not None:
+    if found.model is not None:
+        outputs.write_model(folder, found.model)
+        if (why := unexportable(found.model)) is not None:
             progress.say(why)
-    outcome = Outcome(prepared, fitted, copies, crowd, pictures)
+    if crowd is not None:
+        crowd = crowd_of_samples(crowd, folder, found.origin)
+    outcome = Outcome(prepared, fitted, found, written, crowd)
     summary = summary_of(outcome, folder, time.perf_counter() - began)
     summary["data_notes"] = progress.notes
     with progress.working("writing the report"):
         summary["fingerprint"] = report.make_report(folder, outcome, summary, environment)
+    write_source(folder, found.origin, found.fingerprint, data.encoding, data.classes)
     return summary
+
+
+def take(settings: RunSettings, stages: Path, progress: RunProgress, source: Any = None) -> Prepared | Opened:
+    """The data of a run, or `source`, read as a whole, or opened to be read in blocks."""
+    if source is not None or is_large(settings):
+        return open_parts(settings, progress, source)
+    if (words := tight(settings)) is not None:
+        progress.say(words)
+    return prepare(settings, stages, progress)
+
+
+def find(data: Prepared | Opened, stages: Path, progress: RunProgress) -> Found:
+    """Audit the data, and learn from them if told so, as one part in memory or as many in files."""
+    if isinstance(data, Opened):
+        return find_in_parts(data, stages, progress)
+    prepared = data
+    fitted = fit_stages(prepared, stages, progress)
+    audit = fitted.audit
+    copies = copies_of(prepared, progress)
+    judged = Judged(
+        prepared.everything,
+        {name: getattr(audit, name) for name in FOUND},
+        prepared.held_out,
+        prepared.image_hashes,
+    )
+    return Found(
+        origin=prepared.origin,
+        fingerprint=prepared.fingerprint,
+        classes=audit.classes,
+        samples=len(audit),
+        blocks=lambda: iter([judged]),
+        page=lambda _: (prepared, fitted),
+        contamination=audit.contamination,
+        ranges=audit.ranges,
+        copies=copies,
+        pictures=odd_pictures(looks_of(prepared.shown, prepared.origin)),
+        notes=audit.notes,
+        model=fitted.classifier if prepared.settings.command == "fit" else None,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from graylearn import metrics
 from graylearn.audit import KINDS, Audit
 from graylearn.audit.annotators import Crowd
-from graylearn.audit.duplicates import Duplicates
-from graylearn.audit.kinds import SURE
 from graylearn.audit.slices import sentences, slices
 from graylearn.data.formats import COMPRESSIONS, FORMATS
 from graylearn.data.misspelt import are_near
@@ -30,8 +28,11 @@ from graylearn.runs.copies import copies_in_numbers, note_of
 from graylearn.runs.crowd import crowd_in_numbers, note_of_crowd
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
-from graylearn.runs.pictures import Checks, told
+from graylearn.runs.pictures import told
 from graylearn.runs.prepare import Prepared
+from graylearn.runs.verdicts import Found, Written
+
+NOT_REFINED = "not refined: the model learned the labels as they are, for a fit in parts learns no beliefs"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,43 +40,42 @@ class Outcome:
     """All that came out of a run."""
 
     prepared: Prepared
-    """What was learned from."""
+    """What the page shows; of one part, all that was learned from."""
     fitted: Fitted
-    """The fits, and the audit."""
-    copies: Duplicates | None = None
-    """Copies among the samples, where they were looked for."""
+    """The fits, and the audit of these samples."""
+    found: Found
+    """What was found in all of them."""
+    written: Written
+    """The same, counted."""
     crowd: Crowd | None = None
     """What several annotators say together, where there are several."""
-    pictures: Checks = field(default_factory=dict)
-    """Pictures that show little."""
 
 
 def summary_of(outcome: Outcome, folder: RunFolder, seconds: float) -> dict[str, Any]:
     """What was found and measured, for people and programs."""
-    prepared, fitted, crowd = outcome.prepared, outcome.fitted, outcome.crowd
+    prepared, fitted, crowd, found = outcome.prepared, outcome.fitted, outcome.crowd, outcome.found
     audit, settings = fitted.audit, prepared.settings
-    kinds = np.zeros((len(audit.classes), len(KINDS)), dtype=np.int64)
-    np.add.at(kinds, (audit.label, audit.kind), 1)
+    is_whole = found.parts == 1  # else the page does not hold the largest scores of all parts
     return {
         "command": settings.command,
         "run": str(folder.path.absolute()),
         "data": settings.data,
-        **counts_of(audit.classes, kinds),
+        **counts_of(found.classes, outcome.written.kinds),
         "held_out": int(prepared.held_out.sum()),
-        "classes": len(audit.classes),
+        "classes": len(found.classes),
         "features": prepared.encoding.words,
         "method": fitted.classifier.method_,
         "audit": audit.mode,
-        "sure": int((audit.level == SURE).sum()),
+        "sure": outcome.written.sure,
         "overlap": audit.overlap,
         "judge": audit.judge,
-        "contamination": audit.contamination,
-        "ranges": {name: list(ends) for name, ends in audit.ranges.items()},
+        "contamination": found.contamination,
+        "ranges": {name: list(ends) for name, ends in found.ranges.items()},
         "worst": worst_of(audit),
-        "first": first_of(audit),
-        "look_first": audit.look_first,
-        "copies": None if outcome.copies is None else copies_in_numbers(outcome.copies),
-        "pictures": {words: len(which) for words, which in outcome.pictures.items()},
+        "first": first_of(audit) if is_whole else [],
+        "look_first": audit.look_first if is_whole else 0,
+        "copies": None if found.copies is None else copies_in_numbers(found.copies),
+        "pictures": {words: len(which) for words, which in found.pictures.items()},
         "annotators": None if crowd is None else crowd_in_numbers(crowd),
         "id_word": id_heading(prepared, audit),
         "notes": notes_of(outcome),
@@ -152,7 +152,7 @@ def first_of(audit: Audit) -> list[dict[str, Any]]:
 
 def notes_of(outcome: Outcome) -> list[str]:
     """What the reader of the findings should know, in plain sentences."""
-    prepared, fitted, copies = outcome.prepared, outcome.fitted, outcome.copies
+    prepared, fitted, found = outcome.prepared, outcome.fitted, outcome.found
     notes = list(fitted.audit.notes)
     if outcome.crowd is not None:
         notes.append(note_of_crowd(outcome.crowd))
@@ -167,12 +167,22 @@ def notes_of(outcome: Outcome) -> list[str]:
             "counts as an error; --test with clean labels measures better"
         )
     notes += gathered_in(outcome)
-    if copies is not None and (said := note_of(copies)):
+    if found.copies is not None and (said := note_of(found.copies)):
         notes.append(said)
-    if outcome.pictures:
-        notes.append(told(outcome.pictures))
-    why_not = why_not_refined(fitted.classifier) if fitted.classifier.refine else None
-    return notes if why_not is None else [*notes, why_not]
+    if found.pictures:
+        notes.append(told(found.pictures))
+    if fitted.classifier.refine and (why_not := why_not_refined(fitted.classifier)) is not None:
+        notes.append(why_not)
+    if found.parts > 1:
+        notes += [NOT_REFINED] if found.model is not None else []
+        suspects = int(outcome.written.kinds[:, 1:].sum())
+        shown = int(fitted.audit.suspected.sum())
+        strongest = f"the {shown:,} strongest of {suspects:,} suspects and " if shown else ""
+        notes.append(
+            f"audited in {found.parts} parts; the page shows {strongest}some "
+            f"{'other ' if strongest else ''}samples, audit.csv and audit.parquet have all"
+        )
+    return notes
 
 
 def gathered_in(outcome: Outcome) -> dict[str, tuple[str, str]]:

@@ -1,20 +1,17 @@
 """Finished run folders made without training anything."""
 
 import json
+from types import SimpleNamespace
 
-import pyarrow as pa
-import pyarrow.parquet
+import numpy as np
 import pytest
 
 from graylearn.runs.folder import RunFolder
-from graylearn.runs.outputs import write_data
 from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-
-
-def _kind(suspects, name):
-    return "ok" if name not in suspects else "ood" if suspects[name] is None else "mislabelled"
+from graylearn.runs.source import write_source
+from graylearn.runs.verdicts import Judged, write_verdicts
 
 
 @pytest.fixture
@@ -27,23 +24,27 @@ def finished(tmp_path):
         folder.path.mkdir()
         prepared = prepare(chosen, tmp_path / "stages", RunProgress(quiet=True))
         folder.write_settings(prepared.settings)
-        write_data(folder, prepared)
-        ids = [str(name) for name in prepared.train.ids]
-        suspects = suspects or {}
-        table = pa.table(
-            {
-                "id": ids,
-                "label": [str(prepared.train.classes[k]) for k in prepared.train.y],
-                "score": [0.9 if name in suspects else 0.1 for name in ids],
-                "suspected": [name in suspects for name in ids],
-                "level": [
-                    "sure" if name in (sure or ()) else "review" if name in suspects else "" for name in ids
-                ],
-                "kind": [_kind(suspects, name) for name in ids],
-                "suggested": pa.array([suspects.get(name) for name in ids], pa.string()),
-            }
-        )
-        pa.parquet.write_table(table, folder.audit_parquet)
+        write_source(folder, prepared.origin, prepared.fingerprint, prepared.encoding, prepared.classes)
+        train, suspects = prepared.train, suspects or {}
+        names, classes = [str(name) for name in train.ids], [str(label) for label in train.classes]
+        is_suspect = np.array([name in suspects for name in names])
+        levels = [0 if name not in suspects else 2 if name in (sure or ()) else 1 for name in names]
+        other = [suspects.get(name) for name in names]
+        suggested = np.array([-1 if label is None else classes.index(label) for label in other])
+        score = np.where(is_suspect, 0.9, 0.1)
+        found = {
+            "label": train.y,
+            "confidence": 1 - score,
+            "score": score,
+            "suspected": is_suspect,
+            "level": np.array(levels),
+            "kind": np.where(~is_suspect, 0, np.where(suggested < 0, 2, 1)),
+            "suggested": np.where(is_suspect, suggested, train.y),
+            "because": np.full(len(train), "", dtype=object),
+        }
+        judged = Judged(prepared.everything, found, prepared.held_out, prepared.image_hashes)
+        whole = SimpleNamespace(classes=train.classes, blocks=lambda: [judged], copies=None, pictures={})
+        write_verdicts(folder, whole, lambda _: None)
         folder.summary.write_text(json.dumps({}))
         return folder.path
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from graylearn.cli.main import app
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs import RunProgress, RunSettings
+from graylearn.runs import run as start
 from graylearn.runs.apply import apply_decisions
-from graylearn.runs.crowd import opinions, prepare_crowd
-from graylearn.runs.folder import RunFolder
+from graylearn.runs.crowd import opinions
 from graylearn.runs.tasks import write_tasks
 
 NAMES = np.array(["ant", "bee", "cow"])
@@ -118,19 +118,23 @@ def test_what_cannot_be_is_refused(folder, tmp_path):
             opinions(RunSettings(data=str(path / "rows.csv"), annotations=str(tmp_path / "long.csv")))
 
 
-@pytest.mark.parametrize("name", ["wide.csv", "wide.xlsx"])
-def test_samples_go_by_their_line_in_the_data(folder, tmp_path, name):
+@pytest.mark.parametrize(
+    ("name", "parts"), [("wide.csv", {}), ("wide.xlsx", {}), ("wide.csv", {"part_size": 100})]
+)
+def test_samples_go_by_their_line_in_the_data(folder, tmp_path, name, parts):
     path, _ = folder
     table = pd.read_csv(path / "wide.csv", sep=";").drop(columns="id")
     table.loc[:4, PEOPLE] = None
     (table.to_csv if name == "wide.csv" else table.to_excel)(tmp_path / name, index=False)
-    settings = RunSettings(data=str(tmp_path / name), annotators=tuple(PEOPLE), missing_labels="skip")
-    run = RunFolder(tmp_path / "run")
-    run.stages.mkdir(parents=True)
-    prepared, crowd = prepare_crowd(settings, run, RunProgress(quiet=True))
-    assert prepared.shown.ids.tolist() == list(range(7, 92))  # below the header and five that nobody labelled
-    assert list(crowd.samples) == list(range(7, 92))
-    assert list(prepared.shown.x.columns) == ["one", "two", "three"]
+    settings = RunSettings(
+        command="audit", data=str(tmp_path / name), annotators=tuple(PEOPLE), missing_labels="skip", **parts
+    )
+    summary = start(settings, tmp_path / "run", progress=RunProgress(quiet=True))
+    below = list(range(7, 92))  # the header, and five that nobody labelled
+    assert pd.read_parquet(tmp_path / "run" / "audit.parquet")["id"].tolist() == below
+    assert sorted(pd.read_csv(tmp_path / "run" / "ask_again.csv")["id"]) == below
+    assert summary["annotators"]["annotators"] == 4
+    assert min(summary["annotators"]["quality"], key=summary["annotators"]["quality"].get) == "dan"
 
 
 def test_images_go_by_their_paths_in_the_data(tmp_path):
@@ -141,11 +145,12 @@ def test_images_go_by_their_paths_in_the_data(tmp_path):
         Image.fromarray(random.integers(0, 255, (8, 8, 3), dtype=np.uint8)).save(tmp_path / "data" / file)
     said = {"anna": ["ant", "bee"] * 6, "ben": ["ant", "bee"] * 5 + ["bee", "ant"]}
     pd.DataFrame({"file": files, **said}).to_csv(tmp_path / "data" / "list.csv", index=False)
-    run = RunFolder(tmp_path / "run")
-    run.stages.mkdir(parents=True)
-    data = str(tmp_path / "data" / "list.csv")
-    settings = RunSettings(data=data, annotators=("anna", "ben"), features="pixels", size=8)
-    prepared, crowd = prepare_crowd(settings, run, RunProgress(quiet=True))
-    assert list(prepared.shown.ids) == list(crowd.samples) == files
-    written = pd.read_csv(run.consensus_csv)
+    settings = RunSettings(
+        command="audit", data=str(tmp_path / "data" / "list.csv"), annotators=("anna", "ben"),
+        features="pixels", size=8, epochs=1,
+    )  # fmt: skip
+    start(settings, tmp_path / "run", progress=RunProgress(quiet=True))
+    assert pd.read_parquet(tmp_path / "run" / "audit.parquet")["id"].tolist() == files
+    assert sorted(pd.read_csv(tmp_path / "run" / "ask_again.csv")["id"]) == sorted(files)
+    written = pd.read_csv(tmp_path / "run" / "consensus.csv")
     assert written["file"].tolist() == [f"../data/{file}" for file in files], "as seen from the run folder"

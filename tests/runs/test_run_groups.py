@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from graylearn.cli.main import app
 from graylearn.runs import RunProgress, RunSettings
-from graylearn.runs.crowd import prepare_crowd
+from graylearn.runs.crowd import with_consensus
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.predict import predict
 from graylearn.runs.prepare import prepare
@@ -110,6 +110,6 @@ def test_the_consensus_of_annotators_has_the_groups_of_the_data(tmp_path):
     )
     folder = RunFolder(tmp_path / "run")
     folder.stages.mkdir(parents=True)
-    prepared, _ = prepare_crowd(settings, folder, QUIET)
+    prepared = prepare(with_consensus(settings, folder, QUIET)[0], folder.stages, QUIET)
     assert prepared.train.groups.tolist() == (np.arange(60) // 4).tolist()
     assert list(prepared.train.x.columns) == ["one", "two", "three"]

@@ -18,8 +18,11 @@ from graylearn.audit import parts
 from graylearn.data.options import ReadOptions
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import saving
-from graylearn.runs import RunProgress, RunSettings, large, large_copies, run
+from graylearn.runs import RunProgress, RunSettings, run
+from graylearn.runs import parts as run_parts
 from graylearn.runs.apply import apply_decisions
+from graylearn.runs.check import WORDS, check
+from graylearn.runs.copies import among
 from graylearn.runs.predict import predict
 
 CLASSES, ROWS = 3, 900
@@ -86,6 +89,39 @@ def test_an_audit_in_parts_leaves_what_any_audit_leaves(tables, audited):
     assert not (out / "stages").exists()
 
 
+def test_one_part_is_the_set_as_a_whole(tables, tmp_path):
+    tables_of = {}
+    for name, size in (("whole", None), ("one part", 1000)):
+        settings = settings_of(tables[0], part_size=size, epochs=None)
+        summary = run(settings, tmp_path / name, progress=RunProgress(quiet=True))
+        found = {part: summary[part] for part in ("found", "per_class", "sure", "copies", "worst", "notes")}
+        tables_of[name] = pd.read_parquet(tmp_path / name / "audit.parquet"), found
+    (whole, said), (part, told) = tables_of.values()
+    assert told == said
+    pd.testing.assert_frame_equal(part, whole, rtol=1e-3)
+
+
+@pytest.mark.parametrize("part_size", [None, 300])
+def test_a_check_finds_what_is_wrong_in_however_many_parts(tables, tmp_path, part_size):
+    _, frame, wrong = tables
+    frame.loc[[3, 800]].to_csv(tmp_path / "test.csv", index=False)
+    settings = settings_of(
+        tables[0],
+        part_size=part_size,
+        epochs=None,
+        test=str(tmp_path / "test.csv"),
+        no_id=True,
+        without=("id",),
+    )
+    found = check(settings, copies=True, progress=RunProgress(quiet=True))
+    rows = {kind: [int(each.id) for each in found.problems if each.kind == kind] for kind in WORDS}
+    assert rows["leaked"] == [3, 800]
+    assert rows["copy"] == [800] if frame["label"][3] == frame["label"][800] else not rows["copy"]
+    assert wrong[rows["mislabelled"]].mean() > 0.9
+    assert len(rows["mislabelled"]) > 0.8 * np.delete(wrong, 7).sum()
+    assert len({each.key for each in found.problems}) >= len({each.id for each in found.problems}) - 1
+
+
 def test_what_was_found_in_parts_can_be_applied(tables, audited, tmp_path):
     done = apply_decisions(audited[0], None, tmp_path / "clean.parquet", suspects="drop")
     kept = pd.read_parquet(tmp_path / "clean.parquet")
@@ -93,7 +129,7 @@ def test_what_was_found_in_parts_can_be_applied(tables, audited, tmp_path):
 
 
 def test_a_stopped_audit_keeps_its_blocks_and_parts(tables, audited, tmp_path, monkeypatch):
-    out, seen, real, deal = tmp_path / "run", [], large.audit_part, parts.PartFiles.deal
+    out, seen, real, deal = tmp_path / "run", [], run_parts.audit_part, parts.PartFiles.deal
     most = 1
 
     def stops_after_two(self, state, end, *given):
@@ -116,7 +152,7 @@ def test_a_stopped_audit_keeps_its_blocks_and_parts(tables, audited, tmp_path, m
         patch.setattr(parts.PartFiles, "deal", stops_after_two)
         with pytest.raises(KeyboardInterrupt):
             goes_on()
-    monkeypatch.setattr(large, "audit_part", stops_after_one)
+    monkeypatch.setattr(run_parts, "audit_part", stops_after_one)
     with pytest.raises(KeyboardInterrupt):
         goes_on()
     most = 3
@@ -190,19 +226,20 @@ def test_copies_are_found_across_parts(tmp_path):
     label[40] = 1
     files = parts.PartFiles(tmp_path / "parts", 4)  # of which one stays empty
     files.deal(files.dealt(), 200, rows, label[rows], x[rows], rows % 3)
-    found = large_copies.copies_in_parts(files)
-    assert dict(zip(found.rows.tolist(), found.group.tolist(), strict=True)) == {
-        0: 1, 20: 2, 30: 2, 40: 2, 150: 1, 198: 3, 199: 3
-    }  # fmt: skip
-    assert found.of(np.array([199, 5, 20])).tolist() == [3, 0, 2]
-    assert found.in_numbers() == {"groups": 3, "samples": 7, "contradicting": 1, "leaked": 0}
-    assert "in 3 groups of exact copies, 1 group with different labels" in str(found.note(199))
+    found = run_parts.copies_in_parts(files)
+    number = np.searchsorted(rows, np.arange(200))  # of each row among the samples
+    groups = [number[[0, 150]], number[[20, 30, 40]], number[[198, 199]]]
+    assert [members.tolist() for members in found.groups] == [group.tolist() for group in groups]
+    assert found.contradicting.tolist() == [False, True, False]
+    assert (found.exact.all(), found.count, found.total) == (True, 199, 199)
+    shown = among(found, number[[0, 20, 30, 40, 198]])
+    assert [members.tolist() for members in shown.groups] == [[1, 2, 3]]  # others are not there as a whole
 
 
 def test_data_that_cannot_be_read_in_blocks_say_so(tmp_path):
     np.savez(tmp_path / "few.npz", x=np.eye(2), y=[0, 1])
     with pytest.raises(DataError, match="which is read as a whole"):
-        large.open_blocks(tmp_path / "few.npz", ReadOptions())
+        run_parts.open_blocks(tmp_path / "few.npz", ReadOptions())
     for name, value in (("test_share", 0.2), ("test", "y"), ("test_split", "test")):
         with pytest.raises(SettingsError, match=f"a fit in parts measures nothing: leave {name} out"):
             RunSettings(data="x", part_size=1000, **{name: value})

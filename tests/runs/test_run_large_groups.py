@@ -6,7 +6,8 @@ import pytest
 
 from graylearn.audit import parts
 from graylearn.errors import DataError
-from graylearn.runs import RunProgress, RunSettings, large, run
+from graylearn.runs import RunProgress, RunSettings, run
+from graylearn.runs import parts as run_parts
 
 ROWS, QUIET = 600, RunProgress(quiet=True)
 
@@ -33,10 +34,10 @@ def settings_of(folder, **others):
 
 def dealt(settings, folder):
     """The parts of the data, after their samples were dealt."""
-    opened = large.open_large(settings, QUIET)
+    opened = run_parts.open_parts(settings, QUIET)
     dealing = parts.Dealing.of(list(opened.counts.values()), settings.part_size, settings.seed)
     files = parts.PartFiles(folder, dealing.parts)
-    large.deal(opened, dealing, files, QUIET)
+    run_parts.deal(opened, dealing, files, QUIET)
     return files
 
 

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image, ImageFilter
 
 import graylearn as gl
-from graylearn.runs import RunProgress, RunSettings, run
+from graylearn.data import blocks
+from graylearn.runs import RunProgress, RunSettings, prepare, run
 from graylearn.runs.check import check
 
 QUIET = RunProgress(quiet=True)
@@ -47,12 +48,27 @@ def photos(tmp_path_factory):
     return folder
 
 
-def settings(photos):
-    return RunSettings(command="audit", data=str(photos), features="pixels", size=48, epochs=1)
+def settings(photos, **others):
+    given = {"features": "pixels", "size": 48, "epochs": 1}
+    return RunSettings(command="audit", data=str(photos), **(given | others))
 
 
-def test_a_run_tells_them_in_its_table_notes_and_report(photos, tmp_path):
-    summary = run(settings(photos), tmp_path / "run", progress=QUIET)
+@pytest.fixture(params=[None, 100], ids=["whole", "part"])
+def chosen(request, photos, monkeypatch):
+    """Settings of a run on the pictures as a whole, and of one that reads them in blocks."""
+    if request.param is None:
+        return settings(photos)
+
+    def embed(samples, **_):
+        return samples.x[:, ::6, ::6].reshape(len(samples), -1).astype(np.float32)
+
+    monkeypatch.setattr(prepare, "embed_images", embed)
+    monkeypatch.setattr(blocks, "IMAGES", 20)
+    return settings(photos, features="embed", part_size=request.param, epochs=None)
+
+
+def test_a_run_tells_them_in_its_table_notes_and_report(chosen, tmp_path):
+    summary = run(chosen, tmp_path / "run", progress=QUIET)
     table = pd.read_csv(tmp_path / "run" / "audit.csv").set_index("id")
     assert table["picture"].dropna().to_dict() == ODD
     assert summary["pictures"] == dict.fromkeys(ODD.values(), 1)
@@ -65,8 +81,8 @@ def test_a_run_tells_them_in_its_table_notes_and_report(photos, tmp_path):
     assert shown == {words: [name] for name, words in ODD.items()}
 
 
-def test_a_check_finds_them(photos):
-    found = check(settings(photos), progress=QUIET)
+def test_a_check_finds_them(chosen):
+    found = check(chosen, progress=QUIET)
     assert {each.id: each.suggested for each in found.new if each.kind == "picture"} == ODD
     assert "5 pictures that show little" in found.words
 

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from graylearn.runs import RunProgress, RunSettings, run
-from graylearn.runs.large import open_large
+from graylearn.runs.parts import open_parts
 from graylearn.runs.prepare import prepare
 from graylearn.runs.summary import apply_command
 
@@ -119,7 +119,7 @@ def test_a_column_that_tells_the_label_and_labels_that_look_measured_are_told(tm
     run(settings, tmp_path / "run", progress=RunProgress())
     in_parts = RunProgress(quiet=True)
     with in_parts.of_warnings():
-        open_large(settings, in_parts)
+        open_parts(settings, in_parts)
     terminal, log = capsys.readouterr().err, (tmp_path / "run" / "run.log").read_text()
     for note in (
         "column 'code' alone tells the label of 100.0% of the rows; if it was made from the label",

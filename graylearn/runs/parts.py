@@ -1,0 +1,323 @@
+"""A set that is audited in parts, and where told so learned from: read in blocks, in memory that does not
+grow with it.
+
+The data are read to count labels, to encode and deal the samples to parts, and to write the verdicts in the
+order of the data; a table once more, to learn how its columns are encoded. What was dealt and audited is
+kept, so that a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from graylearn.audit.duplicates import Duplicates
+from graylearn.audit.parts import (
+    Dealing,
+    PartFiles,
+    audit_part,
+    features_of,
+    labels_of,
+    part_size,
+    rows_of,
+    whole_of,
+)
+from graylearn.data.blocks import Blocks, are_large, open_blocks
+from graylearn.data.encoding.label_notes import note_labels
+from graylearn.data.formats import FORMATS, NAMELESS, Origin
+from graylearn.data.samples import Label, Samples
+from graylearn.errors import DataError, Hint, SettingsError
+from graylearn.estimator.inputs import InputEncoder
+from graylearn.runs.changed import LABELS
+from graylearn.runs.fit import OF_A_FIT, Fitted, FolderStages, make_classifier, tell_unused
+from graylearn.runs.fit_parts import FITTED, fit_parts
+from graylearn.runs.pictures import looks_of, odd_pictures
+from graylearn.runs.prepare import (
+    Prepared,
+    check_ids,
+    encoded,
+    encoding_of,
+    options_of,
+    settled,
+    size_of,
+    tell_left_out,
+)
+from graylearn.runs.progress import RunProgress
+from graylearn.runs.settings import RunSettings
+from graylearn.runs.source import Encoding
+from graylearn.runs.verdicts import Found, Judged
+from graylearn.training.devices import choose
+
+Engine = Callable[[list[Path], Callable[[Path], None]], Iterator[Path]]
+"""An engine: carries out a function on the folders of parts, and gives each when it is done."""
+_LOOK = 5 * 8
+"""Bytes that are kept of what a picture looks like."""
+_AT_ONCE = 10_000
+"""Samples whose features are read at once."""
+_SCORES = np.dtype(
+    [("confidence", "f8"), ("score", "f8"), ("suspected", "?"), ("level", "i1"), ("kind", "i1"),
+     ("suggested", "i4")]
+)  # fmt: skip
+
+
+def is_large(settings: RunSettings) -> bool:
+    """Whether the data are read in parts: where told so, and of an audit by their number of rows too."""
+    told = settings.part_size is not None or settings.engine == "ray"
+    return told or (settings.command == "audit" and are_large(settings.data))
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A large set that was looked at, before its samples are read."""
+
+    blocks: Blocks
+    counts: dict[Label, int]
+    """Samples of each class, in the order of the classes."""
+    encoding: Encoding
+    table: InputEncoder | None
+    """How a table is encoded; None of samples that are embedded."""
+    example: Samples
+    """Some samples, as they were read."""
+    settings: RunSettings
+    fingerprint: dict[str, Any]
+    """What to know the data again by: their files, or of data in none the number of each label."""
+    hashes: list[str] | None
+    """Of the images of a folder."""
+    shown_test: Samples | None = None
+    """A test set, copies of which are looked for."""
+
+    @property
+    def origin(self) -> Origin:
+        """What is read."""
+        return self.blocks.origin
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The classes in order."""
+        return tuple(self.counts)
+
+    def encode(self, samples: Samples) -> NDArray[np.float32]:
+        """(n, D) features of some samples."""
+        if self.table is not None:
+            return np.asarray(self.table.transform(samples.x), dtype=np.float32)
+        return np.asarray(encoded(samples, self.encoding, self.settings, None).x, dtype=np.float32)
+
+
+def open_parts(settings: RunSettings, progress: RunProgress, source: Any = None) -> Opened:
+    """Count the labels of the data, or of `source`, and learn how samples become features."""
+    size = size_of(settings)
+    options = options_of(settings, size, settings.split)
+    blocks = open_blocks(settings.data if source is None else source, options)
+    with progress.working("counting labels"):
+        counts = blocks.label_counts()
+    settings = settled(settings, blocks.origin, list(counts.values()), progress)
+    if settings.features == "pixels":
+        raise SettingsError("images are audited in parts by features=embed: install graylearn[images]")
+    note_labels(tuple(counts), list(counts.values()))
+    with progress.working("learning how samples become features"):
+        if blocks.origin.kind == "table":
+            some = blocks.spread(FITTED, counts)
+        else:
+            some = next(blocks.read(tuple(counts))).samples.take(slice(0, 8))
+        encoding = encoding_of(some, settings, size)
+        is_table = encoding.way == "columns"
+        table = InputEncoder.fitted(some.x, "keep", settings.id_like, some.y) if is_table else None
+    origin, hashes = blocks.origin, None
+    if origin.path == NAMELESS:
+        fingerprint: dict[str, Any] = {LABELS: {str(label): count for label, count in counts.items()}}
+    else:
+        fingerprint, hashes = FORMATS[origin.form].fingerprint(Path(origin.path), blocks.names)
+    example = some.take(slice(0, 8))
+    return Opened(blocks, counts, encoding, table, example, settings, fingerprint, hashes)
+
+
+def find_in_parts(opened: Opened, stages: Path, progress: RunProgress) -> Found:
+    """Deal the samples to parts, audit these, and learn from them if the settings say so."""
+    settings = opened.settings
+    if settings.command == "audit":
+        tell_unused(settings, progress, (name for name in OF_A_FIT if name != "epochs"))
+    columns = opened.encode(opened.example.take(slice(0, 2))).shape[1]
+    size = settings.part_size or part_size(len(opened.counts), columns)
+    dealing = Dealing.of(list(opened.counts.values()), size, settings.seed)
+    check_groups(opened, dealing, size)
+    progress.say(f"{sum(opened.counts.values()):,} samples in {dealing.parts} parts of about {size:,}")
+    files = PartFiles(stages / "parts", dealing.parts)
+    deal(opened, dealing, files, progress)
+    audit_all(opened, files, progress)
+    logs: dict[str, list[dict[str, Any]]] = {}
+    model = None
+    if settings.command == "fit":
+        fitting = FolderStages(stages, progress)
+        model = fit_parts(files, opened.table, opened.example, opened.classes, settings, fitting)
+        logs = fitting.logs
+    rows = np.sort(np.concatenate([rows_of(folder) for folder in files.having("rows")]))
+    origin, fingerprint = opened.origin, opened.fingerprint
+    left_out = np.setdiff1d(np.arange(files.dealt()["end"]), rows)
+    if len(left_out) and origin.form == "folder":  # apply compares those that are samples
+        names = [opened.blocks.names[row] for row in rows]
+        fingerprint = FORMATS[origin.form].fingerprint(Path(origin.path), names)[0]
+    elif len(left_out):
+        origin = replace(origin, left_out=tuple(left_out.tolist()))
+        tell_left_out(origin, progress)
+    looks = np.fromfile(stages / "looks").reshape(-1, _LOOK // 8)
+    copies = None
+    if settings.duplicates != "off":
+        with progress.working("looking for copies"):
+            test = opened.shown_test
+            copies = copies_in_parts(files, None if test is None else opened.encode(test))
+    whole, scores = whole_of(files), _gathered(files, stages / "scores", int(rows[-1]) + 1)
+    kept = whole.kept
+
+    def blocks() -> Iterator[Judged]:
+        for block in opened.blocks.read(opened.classes):
+            found = {name: scores[name][block.rows] for name in _SCORES.names or ()}
+            shown = np.flatnonzero(np.isin(block.rows, kept.ids, assume_unique=True))
+            found["because"] = np.full(len(block.rows), "", dtype=object)
+            found["because"][shown] = kept.because[np.searchsorted(kept.ids, block.rows[shown])]
+            hashes = None if opened.hashes is None else [opened.hashes[row] for row in block.rows]
+            nobody = np.zeros(len(block.rows), dtype=bool)
+            yield Judged(block.samples, {"label": block.samples.y, **found}, nobody, hashes, shown)
+
+    def page(shown: Samples | None) -> tuple[Prepared, Fitted]:
+        assert shown is not None
+        nobody = np.zeros(len(shown), dtype=bool)
+        train = shown if opened.table is not None else replace(shown, x=whole.features, kind="array")
+        prepared = Prepared(
+            settings, origin, opened.encoding, shown, train, None, shown, nobody, fingerprint, None
+        )
+        classifier = make_classifier(settings, refine=False)
+        classifier.encoder_ = opened.table or InputEncoder.fitted(whole.features, "keep")
+        audit = replace(kept, ids=shown.ids)
+        return prepared, Fitted(classifier, audit, {}, None, logs)
+
+    return Found(
+        origin=origin,
+        fingerprint=fingerprint,
+        classes=opened.classes,
+        samples=len(rows),
+        blocks=blocks,
+        page=page,
+        contamination=whole.contamination,
+        ranges=whole.ranges,
+        copies=copies,
+        pictures=odd_pictures(looks if len(looks) else None),
+        notes=kept.notes,
+        shown=np.searchsorted(rows, kept.ids),
+        parts=files.parts,
+        model=model,
+    )
+
+
+def check_groups(opened: Opened, dealing: Dealing, size: int) -> None:
+    """Refuse groups so large that a part would hold one class alone, of which nothing can be said."""
+    held = np.zeros((dealing.parts, len(opened.classes)), dtype=bool)
+    for groups, y in opened.blocks.groups(opened.classes):
+        held[dealing(groups, y), y] = True
+    if (alone := int((held.sum(axis=1) == 1).sum())) and dealing.parts > 1:
+        raise DataError(
+            f"groups stay together in parts of about {size:,} samples, so that {alone} of {dealing.parts} "
+            "parts would hold one class alone, of which nothing can be said;",
+            Hint("part_size", 4 * size, "or more"),
+        )
+
+
+def deal(opened: Opened, dealing: Dealing, files: PartFiles, progress: RunProgress) -> None:
+    """Encode all samples into the files of their parts, from where an earlier run stopped."""
+    state = files.dealt()
+    if state["whole"]:
+        return
+    looks = (files.folder.parent / "looks").open("ab", buffering=0)
+    with looks, progress.steps("encoding samples", sum(opened.counts.values())) as advance:
+        advance(done := sum(state["sizes"]))
+        looks.truncate(done * _LOOK)
+        for block in opened.blocks.read(opened.classes, state["end"]):
+            features, y, groups = opened.encode(block.samples), block.samples.y, block.samples.groups
+            check_ids(block.samples, Path(opened.origin.path))
+            part = dealing(block.rows if groups is None else groups, y)
+            if (seen := looks_of(block.samples, opened.origin)) is not None:
+                looks.write(seen.tobytes())
+            files.deal(state, block.end, block.rows, y, features, part, groups)
+            advance(len(y))
+    files.remember(state | {"whole": True})
+
+
+def audit_all(opened: Opened, files: PartFiles, progress: RunProgress) -> None:
+    """Audit the parts that are not yet, here or on a cluster."""
+    settings = opened.settings
+    # Tasks of Ray go by cores: several at once would share a GPU that nobody asked for.
+    device = "cpu" if settings.device is None and settings.engine == "ray" else choose(settings.device)
+    options: dict[str, Any] = {
+        "mode": "history" if settings.mode == "history" else "held-out",
+        "overlap": settings.overlap,
+        "keep_labels": settings.keep_labels,
+        "epochs": settings.epochs,
+        "seed": settings.seed,
+        "device": str(device),
+    }
+    todo = files.open_parts()
+    classes, parts = opened.classes, files.parts
+
+    def one(folder: Path) -> None:
+        audit_part(folder, classes, parts, **options)
+
+    with progress.steps("auditing parts", files.parts) as advance:
+        advance(files.parts - len(todo))
+        for _ in _engine(settings)(todo, one):
+            advance(1)
+
+
+def _engine(settings: RunSettings) -> Engine:
+    if settings.engine == "ray":
+        from graylearn.runs.ray_engine import on_ray
+
+        return on_ray(settings.address)
+
+    def here(folders: list[Path], work: Callable[[Path], None]) -> Iterator[Path]:
+        for folder in folders:
+            work(folder)
+            yield folder
+
+    return here
+
+
+def _gathered(files: PartFiles, path: Path, count: int) -> NDArray[Any]:
+    """(count,) verdicts by row of the data, in a mapped file."""
+    scores = np.memmap(path, _SCORES, "w+", shape=(count,))
+    for folder in files.having("scores.parquet"):
+        found = pq.read_table(folder / "scores.parquet")
+        for name in _SCORES.names or ():
+            scores[name][found["row"].to_numpy()] = found[name].to_numpy()
+    return scores
+
+
+def copies_in_parts(files: PartFiles, test: NDArray[np.float32] | None = None) -> Duplicates:
+    """The samples of all parts whose features are the same, by their number in the order of the data; those
+    with the features `test` follow."""
+    folders = files.having("rows")
+    order = np.argsort(np.concatenate([rows_of(folder) for folder in folders]))
+    count, total = len(order), len(order) + (0 if test is None else len(test))
+    label = np.concatenate([labels_of(folder) for folder in folders])[order]
+    digest = np.concatenate([_digests(features_of(folder)) for folder in folders])[order]
+    if test is not None:
+        digest = np.concatenate([digest, _digests(test)])
+    _, same, size = np.unique(digest, return_inverse=True, return_counts=True)
+    members = np.flatnonzero(size[same] > 1)
+    members = members[np.argsort(same[members], kind="stable")]
+    groups = np.split(members, np.flatnonzero(np.diff(same[members])) + 1) if len(members) else []
+    groups.sort(key=lambda group: int(group[0]))
+    differ = np.array([len(np.unique(label[group[group < count]])) > 1 for group in groups], dtype=bool)
+    return Duplicates(tuple(groups), np.ones_like(differ), differ, float("inf"), count, total)
+
+
+def _digests(features: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """(n,) equal where the features of two samples are, and by chance in one of 3,000 sets of 10^8."""
+    starts = range(0, len(features), _AT_ONCE)
+    some = (pd.DataFrame(features[start : start + _AT_ONCE] + np.float32(0.0)) for start in starts)  # no -0.0
+    return np.concatenate([pd.util.hash_pandas_object(each, index=False).to_numpy() for each in some])

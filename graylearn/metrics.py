@@ -7,22 +7,19 @@ belong; ood samples are the positives.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from graylearn.array_types import Floats, Ints
 from graylearn.errors import DataError
-
-ArrayLike: TypeAlias = npt.ArrayLike | torch.Tensor
 
 # Rows of half-precision softmax outputs stray this far from a sum of one; logits stray further.
 _ROW_SUM_TOLERANCE = 0.02
 
 
-def accuracy(predicted: ArrayLike, target: ArrayLike) -> float:
+def accuracy(predicted: Any, target: Any) -> float:
     """Share of samples whose predicted class is their label.
 
     `predicted` holds classes (N,), or logits or probabilities (N, K) whose largest entry decides.
@@ -58,7 +55,7 @@ class Reliability:
         return float(np.abs(self.gap[filled]) @ self.count[filled] / self.count.sum())
 
 
-def reliability(probabilities: ArrayLike, target: ArrayLike, bins: int = 20) -> Reliability:
+def reliability(probabilities: Any, target: Any, bins: int = 20) -> Reliability:
     """Bin samples by confidence (largest probability) into equal-width bins (l, u]."""
     if bins < 1:
         raise DataError(f"bins is {bins}, expected a whole number of at least 1: leave it at 20")
@@ -86,12 +83,12 @@ def reliability(probabilities: ArrayLike, target: ArrayLike, bins: int = 20) -> 
     return Reliability(edges, count.astype(np.int64), *mean)
 
 
-def ece(probabilities: ArrayLike, target: ArrayLike, bins: int = 20) -> float:
+def ece(probabilities: Any, target: Any, bins: int = 20) -> float:
     """Expected calibration error over equal-width bins (l, u]: sum_b n_b/N |acc_b - conf_b|."""
     return reliability(probabilities, target, bins).ece
 
 
-def auroc(scores: ArrayLike, is_ood: ArrayLike) -> float:
+def auroc(scores: Any, is_ood: Any) -> float:
     """Chance that an ood sample scores above an in-distribution one, a tie counting one half.
 
     ```python
@@ -105,14 +102,14 @@ def auroc(scores: ArrayLike, is_ood: ArrayLike) -> float:
     return float(roc_auc_score(*_detection(scores, is_ood)))
 
 
-def average_precision(scores: ArrayLike, is_ood: ArrayLike) -> float:
+def average_precision(scores: Any, is_ood: Any) -> float:
     """Mean precision over the ood samples as the threshold falls; samples of one score enter together."""
     from sklearn.metrics import average_precision_score
 
     return float(average_precision_score(*_detection(scores, is_ood)))
 
 
-def fpr_at_tpr(scores: ArrayLike, is_ood: ArrayLike, tpr: float = 0.95) -> float:
+def fpr_at_tpr(scores: Any, is_ood: Any, tpr: float = 0.95) -> float:
     """Share of in-distribution samples flagged at the largest threshold that flags a share `tpr` of the ood.
 
     A sample is flagged where its score is at or above the threshold.
@@ -125,9 +122,9 @@ def fpr_at_tpr(scores: ArrayLike, is_ood: ArrayLike, tpr: float = 0.95) -> float
     return float(fpr[np.argmax(found >= tpr)])
 
 
-def _numpy(values: ArrayLike, name: str) -> npt.NDArray[Any]:
+def _numpy(values: Any, name: str) -> npt.NDArray[Any]:
     """Any array-like as a non-empty numpy array, tensors of any device and precision included."""
-    if isinstance(values, torch.Tensor):
+    if hasattr(values, "detach"):
         values = values.detach().cpu()
         values = values.double().numpy() if values.is_floating_point() else values.numpy()
     array = np.asarray(values)
@@ -146,7 +143,7 @@ def _without_nan(values: npt.NDArray[Any], name: str, ndim: int) -> Floats:
     return floats
 
 
-def _one_each(values: ArrayLike, name: str, of: npt.NDArray[Any], other: str) -> npt.NDArray[Any]:
+def _one_each(values: Any, name: str, of: npt.NDArray[Any], other: str) -> npt.NDArray[Any]:
     """(N,) the values, one for each of N samples."""
     found = _numpy(values, name)
     if found.shape != of.shape:
@@ -154,7 +151,7 @@ def _one_each(values: ArrayLike, name: str, of: npt.NDArray[Any], other: str) ->
     return found
 
 
-def _detection(scores: ArrayLike, is_ood: ArrayLike) -> tuple[npt.NDArray[np.bool_], Floats]:
+def _detection(scores: Any, is_ood: Any) -> tuple[npt.NDArray[np.bool_], Floats]:
     """(is_ood, scores) (N,), as scikit-learn takes them."""
     values = _without_nan(_numpy(scores, "scores"), "scores", 1)
     truth = _one_each(is_ood, "is_ood", values, "scores")

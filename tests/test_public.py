@@ -103,6 +103,30 @@ assert "torch" not in sys.modules
 """)
 
 
+def test_rows_are_audited_where_there_is_no_torch():
+    said = fresh("""
+import sys
+
+class Missing:
+    def find_spec(name, *_):
+        if name.split(".")[0] == "torch":
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Missing)
+import graylearn as gl, numpy as np, pandas as pd
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+X, y = load_iris(return_X_y=True)
+y[::10] = (y[::10] + 1) % 3
+frame = pd.DataFrame(X, columns=list("abcd"))
+audits = [gl.audit(frame, y), gl.audit(X, y, model=LogisticRegression())]
+said = LogisticRegression().fit(X, y).predict_proba(X)
+audits.append(gl.Audit.from_predictions(said, y))
+print([round(gl.metrics.auroc(each.score, np.arange(150) % 10 == 0), 1) for each in audits])
+""")
+    assert min(map(float, said.strip("[]\n").split(","))) > 0.8
+
+
 @pytest.mark.parametrize("command", ["graylearn.cli", "reproduction.cli"])
 def test_help_comes_without_the_heavy_packages(command):
     said = fresh(

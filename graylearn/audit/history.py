@@ -14,7 +14,7 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit.inputs import as_ids
 from graylearn.data.inputs import as_plain, is_sparse
 from graylearn.errors import DataError
-from graylearn.nets.mlp import MLP
+from graylearn.nets import MLP
 from graylearn.training import History, OptimizerSettings, devices, seeding, train
 from graylearn.training.schedules import batch_size_for, epochs_for
 

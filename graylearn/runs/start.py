@@ -13,7 +13,7 @@ from graylearn.errors import SettingsError
 from graylearn.estimator.parameters import method_for
 from graylearn.integrations.onnx import unexportable
 from graylearn.methods import as_method
-from graylearn.nets.registry import check_name
+from graylearn.nets import check_name
 from graylearn.runs import outputs, report
 from graylearn.runs.copies import copies_of
 from graylearn.runs.crowd import crowd_of_samples, has_annotators, with_consensus

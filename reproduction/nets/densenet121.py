@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from graylearn.nets.base import Net, global_mean, image_channels
+from graylearn.nets import Net, global_mean, image_channels
 
 GROWTH = 32
 STAGES = (6, 12, 24, 16)  # layers of each dense block

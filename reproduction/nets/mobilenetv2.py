@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from graylearn.nets.base import ConvNet, conv_bn, image_channels
+from graylearn.nets import ConvNet, conv_bn, image_channels
 
 STEM_WIDTH = 32
 STAGES = (  # expansion, width, blocks, stride of the first block

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from graylearn.nets.base import WIDTHS, ConvNet, global_mean, image_channels, residual_body
+from graylearn.nets import WIDTHS, ConvNet, global_mean, image_channels, residual_body
 
 REDUCTION = 16
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from graylearn.nets.base import ConvNet, conv_bn, image_channels
+from graylearn.nets import ConvNet, conv_bn, image_channels
 
 STEM_WIDTH = 24
 STAGES = ((116, 4), (232, 8), (464, 4))  # width, units (the first of them at half the size)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from graylearn.nets.base import ConvNet, conv_bn, image_channels
+from graylearn.nets import ConvNet, conv_bn, image_channels
 
 STEM = 64
 FIRES = ((16, 64), (16, 64), (32, 128), (32, 128), (48, 192), (48, 192), (64, 256), (64, 256))

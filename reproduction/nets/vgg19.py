@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from graylearn.nets.base import ConvNet, image_channels
+from graylearn.nets import ConvNet, image_channels
 
 STAGES = ((64, 2), (128, 2), (256, 4), (512, 4), (512, 4))  # width, convolutions
 

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from graylearn.errors import SettingsError
 from graylearn.methods import Output, make_method
 from graylearn.methods.blends import distorted, half_distorted
-from graylearn.nets.mlp import MLP
+from graylearn.nets import MLP
 from graylearn.training import train
 
 N, K = 6, 3

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from graylearn.data.contaminate import contaminate
 from graylearn.methods import METHODS, make_method
-from graylearn.nets.mlp import MLP
+from graylearn.nets import MLP
 from graylearn.training import train
 
 EPOCHS = {"nlnl": 20, "decoupling": 16, "mentornet-pd": 16, "il": 9}

@@ -11,7 +11,7 @@ from hand_made import logits_with_loss, make_step
 from sklearn.datasets import load_digits
 
 from graylearn.methods import METHODS, make_method
-from graylearn.nets.mlp import MLP
+from graylearn.nets import MLP
 from graylearn.options import documented
 from graylearn.training import PRESETS, train
 

@@ -9,8 +9,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from graylearn.errors import SettingsError
-from graylearn.nets import Net, make
-from graylearn.nets.resnet18 import ResidualBlock
+from graylearn.nets import Net, ResidualBlock, make
 
 # Parameters at 10 classes and 3x32x32 inputs. Of the published forms, the well-known counts; of the other
 # two, layer by layer: weights and biases of an MLP, kernels and batch norms of a small CNN.

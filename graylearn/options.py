@@ -11,7 +11,6 @@ import ast
 import functools
 import inspect
 import math
-import sys
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,13 +25,6 @@ IdLike = Literal["drop", "keep"]
 OverlapSetting = Literal["auto", "none", "possible"]
 Log = Literal["auto", "bar", "lines", "none"]
 """How a person is told how far something is: "auto" is a bar on a terminal and lines elsewhere."""
-
-
-def settled(log: Log) -> Log:
-    """What `auto` stands for: a bar where standard error is a terminal, else lines."""
-    if log != "auto":
-        return log
-    return "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"
 
 
 LEAST = {

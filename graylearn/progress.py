@@ -1,13 +1,22 @@
-"""How far something is, for a person who watches: a bar on standard error, and how long it will take."""
+"""How far something is, for a person who watches: a bar on standard error, else a line every half minute."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Self
+
+from graylearn.options import Log
 
 EVERY = 30.0
 """Seconds between two lines of how far something is."""
+Watch = Callable[[str, int, int], None]
+"""Is told a stage, how much of it is done, and of how much."""
+
+_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
 
 
 def duration(seconds: float) -> str:
@@ -17,46 +26,114 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
-class Bar:
-    """A bar that shows how far a stage is and when it will end, as long as it is entered."""
-
-    def __init__(self, stage: str, total: int | None = None) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        self.stage, self.console = stage, Console(stderr=True)
-        words = TextColumn("{task.description}", markup=False)
-        columns = (words, BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
-        self._bars = Progress(*columns, console=self.console, transient=True)
-        self._task = self._bars.add_task(stage, total=total)
-
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bars.stop()
-
-    def show(self, stage: str, done: int, total: int, more: str = "") -> None:
-        """So much of the stage is done; of another stage than before, the time is counted anew."""
-        if stage != self.stage:
-            self.stage = stage
-            self._bars.reset(self._task, total=total)
-        self._bars.update(self._task, completed=done, total=total, description=stage + more)
+def settled(log: Log) -> Log:
+    """What `auto` stands for: a bar where standard error is a terminal, else lines."""
+    if log != "auto":
+        return log
+    return "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"
 
 
 @contextmanager
-def progress_bar(title: str, total: int) -> Iterator[Callable[[int], Any]]:
-    """Give a function that moves a bar by a number of steps; shown on a terminal alone."""
-    bar, done = Bar(title, total), 0
+def watched(watch: Watch) -> Iterator[None]:
+    """Let `watch` be told of every stage inside."""
+    token = _watch.set(watch)
+    try:
+        yield
+    finally:
+        _watch.reset(token)
 
-    def advance(steps: int) -> None:
-        nonlocal done
-        done += steps
-        bar.show(title, done, total)
 
-    if not bar.console.is_terminal:
-        yield lambda _: None
+def tell(stage: str, done: int, total: int) -> None:
+    """Say how far a stage is; nobody hears it unless it is watched."""
+    if (watch := _watch.get()) is not None:
+        watch(stage, done, total)
+
+
+class Bar:
+    """Watches what happens as long as it is entered: shown, or told in lines, or by another that is there."""
+
+    def __init__(
+        self,
+        title: str,
+        total: int | None = None,
+        *,
+        shows: bool | None = None,
+        console: Any = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        """With a total of its own stages inside are not told. say: takes a line now and then."""
+        self.title, self.total, self.say = title, total, say
+        self.stage, self.done, self.before, self.began = "", 0, -1, 0.0
+        self.told = time.perf_counter()
+        self._outer, self._bars, self.console = _watch.get(), None, console
+        if self._outer is not None or shows is False:
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        self.console = console or Console(stderr=True)
+        if shows or self.console.is_terminal:
+            columns = (BarColumn(bar_width=30), TimeElapsedColumn(), TimeRemainingColumn())
+            words = TextColumn("{task.description}", markup=False)
+            self._bars = Progress(words, *columns, console=self.console, transient=True)
+            self._task = self._bars.add_task(title, total=total)
+
+    def __enter__(self) -> Self:
+        if self._bars is not None:
+            self._bars.start()
+        self._token = _watch.set(self._inside)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _watch.reset(self._token)
+        if self._bars is not None:
+            self._bars.stop()
+
+    def advance(self, count: int) -> None:
+        """So much more is done of all."""
+        self.done += count
+        self.show("", self.done, self.total or 0)
+
+    def _inside(self, stage: str, done: int, total: int) -> None:
+        if self.total is None:
+            self.show(stage, done, total)
+
+    def show(self, stage: str, done: int, total: int, more: str = "") -> None:
+        """So much of the stage is done; of another stage than before, the time is counted anew."""
+        if self._outer is not None:
+            self._outer(stage or self.title, done, total)
+            return
+        now = time.perf_counter()
+        words = ", ".join(each for each in (self.title, stage) if each)
+        if self.before < 0 or stage != self.stage:  # what an earlier run did took no time of this one
+            self.stage, self.began, self.before = stage, now, done
+            if self._bars is not None:
+                self._bars.reset(self._task, total=total)
+        if self._bars is not None:
+            self._bars.update(self._task, completed=done, total=total, description=words + more)
+        if self.say is not None and now - self.told >= EVERY and self.before < done < total:
+            self.told = now
+            left = duration((now - self.began) * (total - done) / (done - self.before))
+            self.say(f"{words}: {done / total:.0%}, about {left} left")
+
+
+@contextmanager
+def shown(title: str, log: Log) -> Iterator[None]:
+    """Tell a person on standard error how far what is made inside is, unless somebody watches it."""
+    log = settled(log)
+    if log == "none":
+        yield
         return
-    with bar:
-        yield advance
+    with Bar(title, shows=log == "bar", say=_line if log == "lines" else None):
+        yield
+
+
+def _line(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Give a function that moves a bar by a number of steps; shown on a terminal alone."""
+    with Bar(title, total) as bar:
+        yield bar.advance

@@ -70,7 +70,7 @@ def several(*commands, folder):
     terminated = signal.getsignal(signal.SIGTERM)
     nothing = mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
     # nothing is told for being slow
-    no_clock = mock.patch.multiple(progress, _WORTH_TELLING=float("inf"), EVERY=float("inf"))
+    no_clock = mock.patch.object(progress, "_WORTH_TELLING", float("inf"))
     with contextlib.chdir(folder), changed, nothing, no_clock, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of libraries, as in a process of its own
         for words in commands:

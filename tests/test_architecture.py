@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "notebook": set(),
     "torch_internals": set(),
     "options": {"errors"},
-    "progress": set(),
+    "progress": {"options"},
     "extras": {"errors"},
     "paths": {"errors"},
     "losses": {"array_types", "errors", "torch_internals"},

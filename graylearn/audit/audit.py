@@ -89,13 +89,13 @@ def audit(
     ```
     """
     from graylearn.audit.inputs import as_ids, described, groups_of, one_class
-    from graylearn.audit.progress import shown
     from graylearn.audit.result import Audit
     from graylearn.audit.spelling import as_written
     from graylearn.audit.verdict import Known, verdict
     from graylearn.data.encoding.label_notes import note_labels, note_order
     from graylearn.data.misspelt import meant_by, merged
     from graylearn.data.samples import Samples
+    from graylearn.progress import shown
 
     if hasattr(X, "finished_epochs"):  # a History, whose module brings torch
         if groups is not None:

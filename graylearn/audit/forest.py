@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.progress import tell
+from graylearn.progress import tell
 
 TREES = 48
 LEAF = 5

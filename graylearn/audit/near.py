@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.progress import tell
+from graylearn.progress import tell
 
 NEIGHBOURS = 20
 EXACT = 20_000

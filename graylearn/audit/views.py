@@ -20,7 +20,7 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import row_blocks
 from graylearn.audit.forest import forest_votes
 from graylearn.audit.near import Near, nearest
-from graylearn.audit.progress import tell
+from graylearn.progress import tell
 
 LANDMARKS = 400
 WIDTHS = (1.0, 0.15)

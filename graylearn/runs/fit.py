@@ -22,7 +22,6 @@ from torch import nn
 
 from graylearn.audit import Audit
 from graylearn.audit.cost import expected_seconds
-from graylearn.audit.progress import watched
 from graylearn.data.atomic import replacing_folder, write_array
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
@@ -80,7 +79,7 @@ class FolderStages(Stages):
         self.trainings[name] += 1
         settings = dataclasses.replace(
             settings,
-            log=self.progress.engine_log,
+            log="bar" if self.progress.shows else "none",
             checkpoint=checkpoint,
             checkpoint_epochs=math.ceil(settings.epochs / CHECKPOINTS),
             resume=True,
@@ -99,12 +98,8 @@ class FolderStages(Stages):
         folder = self.folder / "audit"
         if stage == "audit" and (folder / "audit.json").exists():
             return cast("Made", Audit.load(folder))
-        if stage == "audit":
-            with self.progress.watching(_TITLES[stage]) as watch, watched(watch):
-                made = make()
-        else:
-            with self.progress.working(_TITLES[stage]):
-                made = make()
+        with self.progress.working(_TITLES[stage]):
+            made = make()
         if isinstance(made, Audit):
             with replacing_folder(folder) as partial:
                 made.write(partial)

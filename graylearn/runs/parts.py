@@ -234,7 +234,7 @@ def deal(opened: Opened, dealing: Dealing, files: PartFiles, progress: RunProgre
     if state["whole"]:
         return
     looks = (files.folder.parent / "looks").open("ab", buffering=0)
-    with looks, progress.steps("encoding samples", sum(opened.counts.values())) as advance:
+    with looks, progress.working("encoding samples", sum(opened.counts.values())) as advance:
         advance(done := sum(state["sizes"]))
         looks.truncate(done * _LOOK)
         for block in opened.blocks.read(opened.classes, state["end"]):
@@ -267,7 +267,7 @@ def audit_all(opened: Opened, files: PartFiles, progress: RunProgress) -> None:
     def one(folder: Path) -> None:
         audit_part(folder, classes, parts, **options)
 
-    with progress.steps("auditing parts", files.parts) as advance:
+    with progress.working("auditing parts", files.parts) as advance:
         advance(files.parts - len(todo))
         for _ in _engine(settings)(todo, one):
             advance(1)

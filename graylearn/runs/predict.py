@@ -91,12 +91,12 @@ def predict_blocks(
         return table
 
     if are_large(path) and not only_unlabelled:
-        with progress.steps(f"predicting {path.name}", count_rows(path)) as advance:
+        with progress.working(f"predicting {path.name}", count_rows(path)) as advance:
             for samples, features in read_new_blocks(path, origin, way, settings):
                 yield answered(samples, features)
                 advance(len(samples))
     else:
-        with progress.working(f"reading {path.name}", bar=False), progress.of_warnings():
+        with progress.working(f"reading {path.name}"), progress.of_warnings():
             samples, features, left_out = read_new(path, origin, way, settings)
         with progress.working(f"predicting {len(samples):,} samples"):
             table = answered(samples, features)

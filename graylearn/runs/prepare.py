@@ -27,9 +27,6 @@ from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.source import Encoding
 
-LARGE = 20_000_000
-"""Bytes from which on reading a table is worth a bar."""
-
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
@@ -69,7 +66,7 @@ class Prepared:
 def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepared:
     """Read and encode the data of a run; slow embeddings are kept in the folder `cache`."""
     path, size = local(settings.data), size_of(settings)
-    with progress.working(f"reading {path.name}", bar=_is_large(path)), format_of(path).still(path):
+    with progress.working(f"reading {path.name}"), format_of(path).still(path):
         samples, origin, others = read_with_others(path, options_of(settings, size, settings.split))
         check_ids(samples, path)
         fingerprint, hashes = FORMATS[origin.form].fingerprint(path, samples.ids)
@@ -80,7 +77,7 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
     tell_doubts(samples, progress)
     encoding = encoding_of(samples, settings, size)
     progress.say(f"learning from {encoding.words}")
-    with progress.working(f"encoding {len(samples):,} samples", bar=False):
+    with progress.working(f"encoding {len(samples):,} samples"):
         features = encoded(samples, encoding, settings, cache)
     held_out = _held_out(samples, settings)
     shown, train = samples, features
@@ -222,7 +219,7 @@ def _test_set(
 ) -> Samples:
     """The test set, once it is of the kind and the columns of the samples to learn from."""
     path = local(settings.test or settings.data)
-    with progress.working(f"reading {path.name} to test on", bar=_is_large(path)):
+    with progress.working(f"reading {path.name} to test on"):
         read = read_test(settings, size, origin, samples.classes)
     if read.kind != samples.kind:
         raise DataError(
@@ -293,11 +290,6 @@ def _features_of(settings: RunSettings) -> Literal["embed", "pixels"]:
     if settings.embedding is not None:
         return "embed"
     return "embed" if can_embed_images() else "pixels"
-
-
-def _is_large(path: Path) -> bool:
-    """Whether a table takes long to read; images, which a small table may list, show a bar of their own."""
-    return path.is_file() and path.stat().st_size > LARGE
 
 
 def _as_rows(samples: Samples, rows: np.ndarray) -> Samples:

@@ -95,7 +95,7 @@ def _made(
     folder.write_settings(data.settings)
     write_source(folder, data.origin, data.fingerprint, data.encoding, data.classes)
     found = find(data, folder.stages, progress)
-    with progress.steps("writing the verdicts", found.samples) as advance:
+    with progress.working("writing the verdicts", found.samples) as advance:
         written = write_verdicts(folder, found, advance)
     prepared, fitted = found.page(written.shown)
     outputs.write_log(folder, fitted.logs)

@@ -26,7 +26,7 @@ from graylearn.training.history import History
 from graylearn.training.learner import Learner
 from graylearn.training.meter import Meter
 from graylearn.training.processes import whole
-from graylearn.training.progress import Row, RunLog, make_reporter
+from graylearn.training.progress import Reporter, Row, RunLog
 from graylearn.training.schedules import Scheduler, ScheduleSettings, schedule_factor
 from graylearn.training.settings import Settings
 
@@ -84,7 +84,7 @@ class Loop:
         )
         self.identity: dict[str, Any] = {}
         self.logs = [RunLog() for _ in models]
-        self.reporter = make_reporter(settings.log if self.writes else "none", settings.epochs, source.steps)
+        self.reporter = Reporter(settings.log if self.writes else "none", settings.epochs, source.steps)
         average, patience = settings.average, settings.patience
         self.average = None if average is None else Average(learner.values(), average)
         self.best = None if patience is None else Best(models[0], patience)

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 from graylearn.data.atomic import write_text
 from graylearn.errors import FolderTakenError
-from graylearn.options import Log, settled
-from graylearn.progress import Bar
+from graylearn.options import Log
+from graylearn.progress import Bar, settled
 
 Row = dict[str, Any]
 """What the log holds of an epoch."""
@@ -64,51 +64,11 @@ def _of_a_training(path: Path) -> bool:
 
 
 class Reporter:
-    """Shows the progress of a run; this one is silent."""
+    """Shows a run: a bar over its steps, with the numbers of the epoch so far, or a line per epoch."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def step(self, epoch: int, done: int) -> None:
-        """`done` steps of the whole run are done."""
-
-    def seen(self, loss: float, accuracy: float) -> None:
-        """Loss and accuracy of the epoch so far."""
-
-    def row(self, row: Row) -> None:
-        """An epoch is over."""
-
-    def note(self, text: str) -> None:
-        """Tell the user something."""
-
-
-class Lines(Reporter):
-    """One plain line per epoch, on standard error."""
-
-    def __init__(self, epochs: int) -> None:
-        self.epochs = epochs
-
-    def row(self, row: Row) -> None:
-        """Print the epoch."""
-        validation = f"  validation {row['validation_accuracy']:.4f}" if "validation_accuracy" in row else ""
-        self.note(
-            f"epoch {row['epoch'] + 1}/{self.epochs}  loss {row['loss']:.4f}  accuracy {row['accuracy']:.4f}"
-            f"{validation}  {row['seconds']:.1f} s"
-        )
-
-    def note(self, text: str) -> None:
-        """Print a line."""
-        print(text, file=sys.stderr, flush=True)
-
-
-class BarReporter(Reporter):
-    """A bar over all steps of the run, with the loss and accuracy of the epoch so far."""
-
-    def __init__(self, epochs: int, steps: int) -> None:
-        self.bar, self.epochs, self.total = Bar("training", epochs * steps), epochs, epochs * steps
+    def __init__(self, log: Log, epochs: int, steps: int) -> None:
+        self.log, self.epochs, self.total = settled(log), epochs, epochs * steps
+        self.bar = Bar("training", self.total, shows=self.log == "bar")
         self.epoch, self.done, self.numbers = 0, 0, ""
 
     def __enter__(self) -> Self:
@@ -118,32 +78,29 @@ class BarReporter(Reporter):
     def __exit__(self, *_: object) -> None:
         self.bar.__exit__()
 
-    def _show(self) -> None:
-        more = f", epoch {self.epoch + 1}/{self.epochs}{self.numbers}"
-        self.bar.show("training", self.done, self.total, more)
-
     def step(self, epoch: int, done: int) -> None:
-        """Move the bar."""
+        """`done` steps of the whole run are done."""
         self.epoch, self.done = epoch, done
-        self._show()
+        if self.log == "bar":
+            more = f", epoch {self.epoch + 1}/{self.epochs}{self.numbers}"
+            self.bar.show("", self.done, self.total, more)
 
     def seen(self, loss: float, accuracy: float) -> None:
-        """Show the latest numbers."""
+        """Loss and accuracy of the epoch so far."""
         self.numbers = f"  loss {loss:.4f}  accuracy {accuracy:.4f}"
-        self._show()
+        self.step(self.epoch, self.done)
 
     def row(self, row: Row) -> None:
-        """Show the numbers of the epoch."""
+        """An epoch is over."""
         self.seen(row["loss"], row["accuracy"])
+        if self.log == "lines":
+            validation = row.get("validation_accuracy")
+            numbers = self.numbers + ("" if validation is None else f"  validation {validation:.4f}")
+            self.note(f"epoch {row['epoch'] + 1}/{self.epochs}{numbers}  {row['seconds']:.1f} s")
 
     def note(self, text: str) -> None:
-        """Print a line above the bar."""
-        self.bar.console.print(text, highlight=False, markup=False)
-
-
-def make_reporter(log: Log, epochs: int, steps: int) -> Reporter:
-    """The reporter of this kind."""
-    kind = settled(log)
-    if kind == "bar":
-        return BarReporter(epochs, steps)
-    return Lines(epochs) if kind == "lines" else Reporter()
+        """Tell the user something, above the bar where there is one."""
+        if self.log == "lines" or (self.log == "bar" and self.bar.console is None):
+            print(text, file=sys.stderr, flush=True)
+        elif self.log == "bar":
+            self.bar.console.print(text, highlight=False, markup=False)

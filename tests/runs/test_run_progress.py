@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import graylearn as gl
-from graylearn.audit import progress as audit_progress
-from graylearn.audit.progress import watched
+from graylearn import progress
+from graylearn.progress import watched
 
 
 def test_an_audit_tells_its_stages_to_who_watches():
@@ -33,7 +33,7 @@ def audited(log):
 
 
 def test_an_audit_tells_a_person_how_far_it_is(monkeypatch, capsys):
-    monkeypatch.setattr(audit_progress, "EVERY", 0.0)
+    monkeypatch.setattr(progress, "EVERY", 0.0)
     audited("none")
     assert capsys.readouterr().err == ""
     audited("auto")  # no terminal: lines

@@ -55,8 +55,8 @@ def test_a_cluster_of_which_a_machine_dies_audits_as_one_process_does(tmp_path):
     class Killing(RunProgress):
         """Kills the second machine when the first part is done."""
 
-        def steps(self, title, total):
-            shown = super().steps(title, total)
+        def working(self, title, total=None):
+            shown = super().working(title, total)
             if title == "auditing parts":
                 shown = _Calling(shown, lambda: killed or killed.append(cluster.remove_node(other)))
             return shown

@@ -173,7 +173,7 @@ READINGS = Experiment(
         _read_as(("standard", "gl"), labels=("specific",)),
         _read_as(("gl",), options=(_EPS, ("w", 0.5))),
         _read_as(("standard", "gl", "nl", "oracle"), recipe=_NO_DECAY),
-        _read_as(("standard", "gl"), recipe=_PLAIN_SGD),
+        _read_as(("standard", "gl", "oracle"), recipe=_PLAIN_SGD),
         _read_as(("standard", "gl"), alphas=(0.55,)),
         _read_as(("standard", "gl"), alphas=(0.55,), recipe=_NO_DECAY),
         _read_as(("gl",), options=(_EPS, ("w", 0.1))),

@@ -12,9 +12,10 @@ from graylearn.data import Samples
 from graylearn.data.batches.augment import Augment, augment_rows
 from graylearn.data.batches.base import Preparation
 from graylearn.training import Settings, seeding
-from graylearn.training.devices import autocast_type, choose
+from graylearn.training.devices import HALF, autocast_type, choose
 from graylearn.training.loop import EpochEnd
-from graylearn.training.predict import HALF, as_tensor, predict_logits
+from graylearn.training.result import predict_logits
+from graylearn.training.sources import as_tensor
 
 _BATCH = 2500
 """Images a pass: as few passes as memory that six runs share allows."""

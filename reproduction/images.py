@@ -34,8 +34,8 @@ from graylearn.methods import Method
 from graylearn.training import PRESETS, History, Result, Settings, seeding
 from graylearn.training.devices import choose
 from graylearn.training.optimizers import OptimizerSettings
-from graylearn.training.predict import as_tensor
 from graylearn.training.settings import resolve
+from graylearn.training.sources import as_tensor
 from reproduction.cells import CLEAN, Cell
 from reproduction.epoch_tests import EpochTests
 from reproduction.measure import audited, tested, trained

@@ -16,7 +16,7 @@ from graylearn.data.inputs import as_plain, is_sparse
 from graylearn.errors import DataError
 from graylearn.nets import MLP
 from graylearn.training import History, OptimizerSettings, devices, seeding, train
-from graylearn.training.schedules import batch_size_for, epochs_for
+from graylearn.training.optimizers import batch_size_for, epochs_for
 
 DROPOUT = 0.2
 EPOCHS, MIN_STEPS = 6, 120

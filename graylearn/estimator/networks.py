@@ -24,8 +24,7 @@ from graylearn.training import (
     seeding,
 )
 from graylearn.training.networks import FeatureTap, one_of_logits
-from graylearn.training.optimizers import OptimizerLike, make_optimizer, set_rate
-from graylearn.training.schedules import batch_size_for, epochs_for
+from graylearn.training.optimizers import OptimizerLike, batch_size_for, epochs_for, make_optimizer, set_rate
 
 NetworkLike = str | nn.Module | Callable[[int, tuple[int, ...]], nn.Module]
 """A name in NETS, a module (copied, never changed), or a function (num_classes, in_shape) -> module."""

@@ -8,11 +8,9 @@ if TYPE_CHECKING:
     from graylearn.data.batches.augment import Augment, PixelScale
     from graylearn.training.history import History
     from graylearn.training.loop import Callback, EpochEnd
-    from graylearn.training.optimizers import OptimizerSettings
-    from graylearn.training.predict import evaluate, predict_logits
+    from graylearn.training.optimizers import OptimizerSettings, ScheduleSettings, TorchSchedule
     from graylearn.training.recorder import Recorder
-    from graylearn.training.result import Result
-    from graylearn.training.schedules import ScheduleSettings, TorchSchedule
+    from graylearn.training.result import Result, evaluate, predict_logits
     from graylearn.training.settings import PRESETS, Settings
     from graylearn.training.stack import train_stack
     from graylearn.training.train import train
@@ -38,21 +36,10 @@ __all__ = [
 
 _NAMES = {
     "history": ("History",),
-    "loop": (
-        "Callback",
-        "EpochEnd",
-    ),
-    "optimizers": ("OptimizerSettings",),
-    "predict": (
-        "evaluate",
-        "predict_logits",
-    ),
+    "loop": ("Callback", "EpochEnd"),
+    "optimizers": ("OptimizerSettings", "ScheduleSettings", "TorchSchedule"),
     "recorder": ("Recorder",),
-    "result": ("Result",),
-    "schedules": (
-        "ScheduleSettings",
-        "TorchSchedule",
-    ),
+    "result": ("Result", "evaluate", "predict_logits"),
     "settings": ("PRESETS", "Augment", "PixelScale", "Settings"),
     "stack": ("train_stack",),
     "train": ("train",),

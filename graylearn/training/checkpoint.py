@@ -29,7 +29,7 @@ from graylearn.data.atomic import alone, replacing
 from graylearn.errors import FULL, CheckpointError, FolderTakenError, Hint
 from graylearn.methods import Method
 from graylearn.methods.softened import Softened
-from graylearn.training.schedules import ScheduleSettings
+from graylearn.training.optimizers import ScheduleSettings
 from graylearn.training.settings import Settings
 
 NAME = "checkpoint.safetensors"

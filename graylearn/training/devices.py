@@ -14,9 +14,9 @@ from torch.utils.data import DataLoader
 
 from graylearn.data.batches.items import are_several, split_item
 from graylearn.errors import Hint, SettingsError
-from graylearn.training.mlp import MLPLearner
-from graylearn.training.predict import HALF
 
+HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
+"""The types of autocast by the name of the precision."""
 _WORTH_THREADS = 8_000_000
 """Multiply-adds of a layer in one step from which a second thread helps. Below, threads wait for each other:
 on two idle cores a small network trains a tenth slower with two, on busy ones ten times slower."""
@@ -81,13 +81,10 @@ def _cuda_switches(deterministic: bool) -> Iterator[None]:
 
 
 @contextmanager
-def threads_for(learner: object, batch_size: int, device: torch.device) -> Iterator[None]:
+def threads_for(largest_layer: int, batch_size: int, device: torch.device) -> Iterator[None]:
     """One thread of NumPy and torch for networks too small for several, which take far longer in them on a
-    busy machine."""
-    small = isinstance(learner, MLPLearner) and device.type == "cpu"
-    if isinstance(learner, MLPLearner):
-        small &= batch_size * max(inputs * outputs for inputs, outputs in learner.shapes) < _WORTH_THREADS
-    if not small:
+    busy machine; largest_layer: multiply-adds per sample, 0 where they are not known."""
+    if device.type != "cpu" or not 0 < batch_size * largest_layer < _WORTH_THREADS:
         yield
         return
     threads = torch.get_num_threads()

@@ -19,15 +19,13 @@ from graylearn.data.batches.base import BatchSource
 from graylearn.errors import DivergedError
 from graylearn.methods import Method
 from graylearn.training import devices, seeding
-from graylearn.training.averaging import Average, Best
 from graylearn.training.checkpoint import Saved, check_identity, save_checkpoint
 from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
 from graylearn.training.learner import Learner
-from graylearn.training.meter import Meter
+from graylearn.training.optimizers import Average, Best, Scheduler, ScheduleSettings, schedule_factor
 from graylearn.training.processes import whole
-from graylearn.training.progress import Reporter, Row, RunLog
-from graylearn.training.schedules import Scheduler, ScheduleSettings, schedule_factor
+from graylearn.training.progress import Meter, Reporter, Row, RunLog
 from graylearn.training.settings import Settings
 
 
@@ -105,7 +103,7 @@ class Loop:
     def run(self) -> None:
         """Train to the end."""
         stopped = False
-        threads = devices.threads_for(self.learner, self.settings.batch_size, self.device)
+        threads = devices.threads_for(self.learner.largest_layer, self.settings.batch_size, self.device)
         with _catch_interrupt(self), self.reporter, threads:
             while self.epoch < self.settings.epochs and not stopped:
                 if not self._run_epoch():

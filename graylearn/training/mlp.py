@@ -189,6 +189,7 @@ class MLPLearner(Learner):
         self.models = len(self.modules)
         linears = [self.modules[0].get_submodule(layer.linear) for layer in layers]
         self.shapes = [(int(linear.in_features), int(linear.out_features)) for linear in linears]  # type: ignore[arg-type]
+        self.largest_layer = max(inputs * outputs for inputs, outputs in self.shapes)
         size = sum(inputs * outputs + outputs for inputs, outputs in self.shapes)
         self.flat = torch.zeros(self.models, size, device=device)
         self.gradient = torch.zeros_like(self.flat)

@@ -14,8 +14,7 @@ from graylearn.errors import SettingsError, nearest
 from graylearn.options import Log, Precision, check
 from graylearn.training.history import DEFAULT_BUDGET
 from graylearn.training.networks import Which
-from graylearn.training.optimizers import OptimizerLike, OptimizerSettings
-from graylearn.training.schedules import ScheduleSettings, TorchSchedule
+from graylearn.training.optimizers import OptimizerLike, OptimizerSettings, ScheduleSettings, TorchSchedule
 
 COMPILE_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 

@@ -9,19 +9,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from graylearn.data.batches.augment import PixelScale, as_nhwc
-from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation, check_lengths
-from graylearn.data.batches.items import Several, are_several, as_inputs, collate, joined, split_item
+from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation, as_classes, check_lengths
+from graylearn.data.batches.items import (
+    Several,
+    are_several,
+    as_inputs,
+    collate,
+    joined,
+    split_item,
+)
 from graylearn.data.batches.streams import LoaderBatches, StreamBatches
-from graylearn.data.inputs import as_class_weights, as_plain, as_weights
+from graylearn.data.inputs import as_class_weights, as_plain, as_rows, as_weights, is_hugging_face, is_sparse
 from graylearn.errors import DataError, SettingsError
 from graylearn.training import seeding
-from graylearn.training.predict import as_labels, as_tensor, check_sized
 from graylearn.training.settings import Settings
 
 _FINGERPRINT_ROWS = 256
@@ -330,3 +337,86 @@ def split_soft(data: Any) -> tuple[Any, Tensor | None]:
         row = int(off.nonzero()[0])
         raise DataError(f"the soft targets of sample {row} add up to {float(soft[row].sum()):.4g}, not to 1")
     return (data[0], soft.argmax(1)), (soft / soft.sum(1, keepdim=True)).float()
+
+
+def as_tensor(values: Any, what: str = "x") -> Tensor:
+    """Arrays, tensors, lists or frames of numbers as a tensor; float64 becomes float32."""
+    if isinstance(values, Tensor):
+        tensor = values.detach()
+    else:
+        values = as_rows(values, what)
+        if is_sparse(values):
+            raise DataError(f"{what} is a sparse matrix: give it dense, as its toarray() is")
+        array = np.asarray(values)
+        kinds = values.dtypes if isinstance(values, pd.DataFrame) else [array.dtype]
+        if array.dtype == object and all(map(pd.api.types.is_numeric_dtype, kinds)):
+            array = values.to_numpy(np.float32, na_value=np.nan)  # flags beside floats, as of get_dummies
+        if array.dtype.kind not in "biuf":
+            mend = "encode tables and text before training"
+            if what == "y":
+                mend = "number the classes, as numpy.unique(y, return_inverse=True)[1] does"
+            raise DataError(f"{what} holds {array.dtype}, expected numbers: {mend}")
+        if not array.flags.writeable or any(stride < 0 for stride in array.strides):
+            array = array.copy()  # torch warns of arrays that may not be written to
+        tensor = torch.from_numpy(array)
+    plain = tensor.layout == torch.strided and not tensor.is_quantized and not tensor.is_nested
+    if not plain or tensor.is_meta or (tensor.dtype.itemsize == 1 and tensor.is_floating_point()):
+        raise DataError(
+            f"{what} is sparse, quantized, nested, of 8-bit floats or meta: give a dense float32 one"
+        )
+    if tensor.is_complex():
+        raise DataError(f"{what} is complex: give real and imaginary parts as features of their own")
+    return tensor.float() if tensor.dtype == torch.float64 else tensor
+
+
+def as_labels(values: Any) -> Tensor:
+    """Labels as a tensor; False and True become 0 and 1."""
+    labels = as_tensor(values, "y")
+    return labels.long() if labels.dtype == torch.bool else labels
+
+
+def check_sized(data: Any, name: str) -> None:
+    """Refuse a map-style Dataset without a length."""
+    if isinstance(data, Dataset) and not isinstance(data, IterableDataset) and not hasattr(data, "__len__"):
+        raise DataError(
+            f"{name} is {type(data).__name__}, a Dataset without a length: give it a __len__, or make it an "
+            "IterableDataset"
+        )
+
+
+def read_labelled(data: Any, name: str) -> tuple[Any, Any]:
+    """(x, y) of samples with their labels; a Dataset or DataLoader is read once, into memory."""
+    if isinstance(data, tuple | list) and len(data) == 2:
+        return data[0], data[1]
+    if is_dataset(data):
+        check_sized(data, name)
+        data = DataLoader(data, batch_size=256, collate_fn=collate)
+    if isinstance(data, DataLoader):
+        parts = [split_item(item) for item in data]
+        if not parts:
+            raise DataError(f"there are no samples in {name}")
+        if any(np.ndim(part[1]) == 0 for part in parts):
+            raise DataError(f"the DataLoader of {name} gives no batches of (x, y): give it a batch_size")
+        return joined([as_inputs(part[0]) for part in parts]), torch.cat([as_classes(y) for _, y, _ in parts])
+    if hasattr(data, "x") and hasattr(data, "y"):  # Samples
+        return data.x, data.y
+    raise DataError(
+        f"{name} is {type(data).__name__}, expected a tuple (x, y) with the labels, Samples, a Dataset or a"
+        " DataLoader"
+    )
+
+
+def is_dataset(data: Any) -> bool:
+    """Whether it is read item by item, as datasets of torch and of Hugging Face are."""
+    return isinstance(data, Dataset) or (is_hugging_face(data) and not isinstance(data, Mapping))
+
+
+def check_labels(targets: Tensor, num_classes: int) -> None:
+    """Refuse labels for which the network has no logit."""
+    if num_classes < 2:
+        raise DataError("the network gives one logit per sample, expected one per class, even for two")
+    largest = int(targets.max())
+    if largest >= num_classes:
+        raise DataError(
+            f"there is a label {largest} but the network gives {num_classes} logits (0..{num_classes - 1})"
+        )

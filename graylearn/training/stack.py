@@ -18,12 +18,10 @@ from graylearn.methods import Method, as_method
 from graylearn.training import devices, seeding
 from graylearn.training.loop import Loop
 from graylearn.training.mlp import Layer, MLPLearner, mlp_layers
-from graylearn.training.optimizers import OptimizerSettings
-from graylearn.training.predict import as_labels, as_tensor, check_labels
+from graylearn.training.optimizers import OptimizerSettings, ScheduleSettings
 from graylearn.training.result import Result
-from graylearn.training.schedules import ScheduleSettings
 from graylearn.training.settings import Settings, resolve
-from graylearn.training.sources import check_finite, weights_for
+from graylearn.training.sources import as_labels, as_tensor, check_finite, check_labels, weights_for
 
 _FOR_ONE = ("checkpoint", "label_smoothing", "augment", "scale", "compile", "patience")
 """Settings of a single training."""

@@ -22,19 +22,30 @@ from graylearn.training.checkpoint import (
     load_checkpoint,
     writes_checkpoints,
 )
-from graylearn.training.compiling import compile_if_worth_it
-from graylearn.training.learner import Learner, ModuleLearner, ShardedLearner
+from graylearn.training.learner import Learner, ModuleLearner, ShardedLearner, compile_if_worth_it
 from graylearn.training.loop import Callback, Loop
 from graylearn.training.mlp import MLPLearner, mlp_layers
 from graylearn.training.networks import batch_norms, frozen_norms, network_for, one_of_logits
-from graylearn.training.optimizers import OptimizerSettings, make_optimizer
-from graylearn.training.predict import HALF, check_labels, evaluate, read_labelled
+from graylearn.training.optimizers import (
+    OptimizerSettings,
+    Scheduler,
+    ScheduleSettings,
+    TorchSchedule,
+    make_optimizer,
+)
 from graylearn.training.processes import Group, check_method, check_sharded, hand_over, is_sharded
 from graylearn.training.processes import current as current_group
-from graylearn.training.result import Result
-from graylearn.training.schedules import Scheduler, ScheduleSettings, TorchSchedule
+from graylearn.training.result import Result, evaluate
 from graylearn.training.settings import Settings, resolve
-from graylearn.training.sources import Training, check_kind, make_training, split_soft, weights_for
+from graylearn.training.sources import (
+    Training,
+    check_kind,
+    check_labels,
+    make_training,
+    read_labelled,
+    split_soft,
+    weights_for,
+)
 
 
 def train(
@@ -302,7 +313,7 @@ def _validator(
     x, y = read_labelled(validation, "validation")
     options = {
         "preparation": training.preparation,
-        "precision": next((name for name, kind in HALF.items() if kind == half), "fp32"),
+        "precision": next((name for name, kind in devices.HALF.items() if kind == half), "fp32"),
     }
     return lambda: evaluate(model, x, y, device=device, logits=settings.logits, **options)
 

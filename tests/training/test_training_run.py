@@ -14,7 +14,7 @@ from graylearn.errors import DivergedError
 from graylearn.methods import make_method
 from graylearn.training import ScheduleSettings, train
 from graylearn.training.checkpoint import load_checkpoint
-from graylearn.training.schedules import schedule_factor
+from graylearn.training.optimizers import schedule_factor
 from graylearn.training.seeding import epoch_order
 
 

@@ -159,7 +159,7 @@ def with_settings(
     types: dict[str, Any] = {"data": Annotated[Path | None, data]}
     for name in FIELDS:
         if name not in ("data", "command", *leave_out):
-            types[name] = Annotated[_type_of(name), flag(name)]
+            types[name] = typed(name)
     return with_flags(types, like, help_all=True)
 
 
@@ -205,8 +205,7 @@ def chosen(given: dict[str, Any], command: Command, file: Path | None = None) ->
     return settings
 
 
-def _type_of(name: str) -> Any:
-    """What a flag is read as: the type of its field, or None."""
-    if name in PATHS:
-        return Path | None
-    return list[str] | None if get_origin(FIELDS[name]) is tuple else FIELDS[name] | None
+def typed(name: str) -> Any:
+    """The flag of a setting and what it is read as: the type of its field, or None."""
+    kind = Path if name in PATHS else list[str] if get_origin(FIELDS[name]) is tuple else FIELDS[name]
+    return Annotated[kind | None, flag(name)]

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import typer
 
 from graylearn.cli import options as flags
 from graylearn.paths import existing, is_standard, saved_input
 
+READING = ("split", "separator", "encoding", "no_id", "unreadable")
+"""Settings of a run that new data may have of their own."""
 
+
+@flags.with_flags({name: flags.typed(name) for name in READING})
 def predict(
+    *,
     run: Annotated[Path, flags.path_argument(help="A run folder of graylearn fit.")],
     data: Annotated[Path, flags.path_argument(metavar="NEW_DATA", help="Data like those it was fitted on.")],
     out: Annotated[
@@ -43,13 +48,9 @@ def predict(
         typer.Option("--only-unlabelled", help="Answer only the rows of a table whose label is missing."),
     ] = False,
     top: Annotated[int, typer.Option("--top", help="How many classes to name, the most probable first.")] = 2,
-    split: Annotated[str | None, flags.flag("split")] = None,
-    separator: Annotated[str | None, flags.flag("separator")] = None,
-    encoding: Annotated[str | None, flags.flag("encoding")] = None,
-    no_id: Annotated[bool | None, flags.flag("no_id")] = None,
-    unreadable: Annotated[Literal["stop", "skip"] | None, flags.flag("unreadable")] = None,
     as_json: flags.AsJson = False,
     quiet: flags.Quiet = False,
+    **reading: Any,
 ) -> None:
     """Predict the class of new samples, with probabilities and how little each seems to belong.
 
@@ -83,11 +84,7 @@ def predict(
             only_unlabelled=only_unlabelled,
             top=top,
             progress=RunProgress(quiet=quiet),
-            split=split,
-            separator=separator,
-            encoding=encoding,
-            no_id=no_id,
-            unreadable=unreadable,
+            **reading,
         )
         answered, shown = Answered(), None
         tables = answered.counting(blocks)

@@ -11,7 +11,7 @@ from graylearn.estimator import GrayClassifier
 from graylearn.estimator.rejection import REJECT_AT
 from graylearn.integrations import mlflow, onnx
 from graylearn.runs.folder import RunFolder
-from graylearn.runs.model import load_model
+from graylearn.runs.predict import load_model
 
 _NAMED = 6
 """Columns that are named; of others their number is told."""
@@ -66,10 +66,9 @@ def export(
 def _model_and_inputs(folder: Path) -> tuple[GrayClassifier, str]:
     """The classifier of a run or of a folder of its own, and what it reads in words."""
     if RunFolder(folder).settings_file.exists() or not (folder / "model.json").exists():
-        run = load_model(folder)
-        classifier, encoding = run.classifier, run.encoding
-        if encoding.way.endswith("embedding"):
-            reads = f"the {classifier.n_features_in_} {encoding.words}, which are made before,"
+        _, source, classifier = load_model(folder)
+        if source.encoding.way.endswith("embedding"):
+            reads = f"the {classifier.n_features_in_} {source.encoding.words}, which are made before,"
             return classifier, reads
     else:
         classifier = GrayClassifier.load(folder)

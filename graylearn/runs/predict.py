@@ -1,38 +1,51 @@
-"""`predict`: what the model of a run says of new samples."""
+"""`predict`: what the model of a run says of new samples, read as those it learned from were."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from graylearn.data.blocks import are_large, count_rows
-from graylearn.data.csv_files import write_csv
+from graylearn.data.blocks import are_large, count_rows, open_blocks
 from graylearn.data.encoding.column_kinds import as_date_parts, as_numbers, as_words
+from graylearn.data.formats import format_of
+from graylearn.data.options import ReadOptions
+from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
+from graylearn.data.table_samples import is_missing
 from graylearn.data.tables import check_columns
 from graylearn.data.written import check_writable, writing
-from graylearn.errors import SettingsError, counted, first_few
+from graylearn.errors import DataError, SettingsError, counted, first_few
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.rejection import check_share
-from graylearn.runs.model import load_model
-from graylearn.runs.new_samples import read_new, read_new_blocks, without_label
+from graylearn.runs.files import added_to
+from graylearn.runs.folder import RunFolder
+from graylearn.runs.prepare import check_ids, encoded, options_of
 from graylearn.runs.progress import RunProgress
+from graylearn.runs.settings import RunSettings
+from graylearn.runs.source import Source, read_source
 
+KIND = "file of predictions"
 OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
 """Endings of files that predictions are written to."""
+Reads = Iterable[str | Path]
 
 
-_DIGITS = "%.6g"  # of probabilities and scores in text
+def load_model(run: str | Path) -> tuple[RunSettings, Source, GrayClassifier]:
+    """(settings, how data were read, the classifier) of the finished run in this folder; no audit."""
+    folder = RunFolder(run)
+    folder.check_finished()
+    settings = folder.settings()
+    if settings.command == "audit":
+        raise SettingsError(f"{folder.path} holds an audit without a model; make one with graylearn fit")
+    return settings, read_source(folder), GrayClassifier.load(folder.model)
 
 
 def predict(run: str | Path, data: str | Path, **options: Any) -> pd.DataFrame:
@@ -48,12 +61,8 @@ def predict_blocks(
     coverage: float | None = None,
     only_unlabelled: bool = False,
     top: int = 2,
-    split: str | None = None,
-    separator: str | None = None,
-    encoding: str | None = None,
-    no_id: bool | None = None,
-    unreadable: Literal["stop", "skip"] | None = None,
     progress: RunProgress | None = None,
+    **reading: Any,
 ) -> Iterator[pd.DataFrame]:
     """One row a sample: id, class, probability, the next classes up to `top`, ood_score.
 
@@ -64,49 +73,79 @@ def predict_blocks(
     score beyond it; their class is left empty. With `coverage`, `classes` names all that cannot be excluded,
     the most probable first, with " | " between. With `only_unlabelled`, only the rows of a table are answered
     whose label is missing, which a run with `missing_labels="skip"` passed over; they are read as a whole.
-    The settings `separator`, `encoding`, `no_id` and `unreadable` are those of the run where they are left
-    out.
+    reading: the settings `separator`, `encoding`, `no_id` and `unreadable`, which are those of the run where
+    they are left out, and `split`.
     """
     if top < 1:
         raise SettingsError(f"top is {top}; it must be at least 1")
     for option, share in (("reject_at", reject_at), ("coverage", coverage)):
         if share is not None:  # before minutes are spent on reading
             check_share(share, option)
-    progress = progress or RunProgress()
-    path = Path(data)
-    reading = {"separator": separator, "encoding": encoding, "no_id": no_id, "unreadable": unreadable}
-    given: dict[str, Any] = {name: value for name, value in reading.items() if value is not None}
-    model = load_model(run)
-    origin, way, classifier = model.origin, model.encoding, model.classifier
-    settings = replace(model.settings, split=split, **given)
+    progress, path = progress or RunProgress(), Path(data)
+    settings, source, classifier = load_model(run)
+    given = {name: value for name, value in reading.items() if value is not None}
+    settings = replace(settings, **{"split": None, **given})
+    options = options_for_new(source, settings)
     strange: dict[str, _Strange] = {}
 
-    def answered(samples: Samples, features: Samples) -> pd.DataFrame:
+    def answered(samples: Samples) -> pd.DataFrame:
         with progress.of_warnings():
-            if way.way == "columns":
+            features = _features(samples, path, source, settings)
+            if source.encoding.way == "columns":
                 features = _with_columns(features, classifier, path, progress, strange)
-            table = _answers(samples, features, classifier, reject_at, top)
-            if coverage is not None:
-                table["classes"] = _sets(features, classifier, coverage)
-        return table
+            return _answers(samples, features, classifier, reject_at, coverage, top)
 
     if are_large(path) and not only_unlabelled:
         with progress.working(f"predicting {path.name}", count_rows(path)) as advance:
-            for samples, features in read_new_blocks(path, origin, way, settings):
-                yield answered(samples, features)
-                advance(len(samples))
+            for block in open_blocks(path, options).read(()):
+                yield answered(block.samples)
+                advance(len(block.samples))
     else:
         with progress.working(f"reading {path.name}"), progress.of_warnings():
-            samples, features, left_out = read_new(path, origin, way, settings)
+            samples, own = read_file(path, options)
         with progress.working(f"predicting {len(samples):,} samples"):
-            table = answered(samples, features)
-        yield table.iloc[without_label(path, origin, settings, left_out)] if only_unlabelled else table
+            table = answered(samples)
+        yield table.iloc[_without_label(path, source, settings, own.left_out)] if only_unlabelled else table
     for name, each in strange.items():
         progress.note(each.words(name))
 
 
-KIND = "file of predictions"
-Reads = Iterable[str | Path]
+def options_for_new(source: Source, settings: RunSettings) -> ReadOptions:
+    """How samples are read that are like those of a run, without their labels."""
+    known = source.origin.columns
+    was_folder = source.origin.kind == "image" and known.path is None  # and is perhaps a table now
+    bare = replace(settings, label=None, text=None, path=None, group=None, without=())
+    return replace(
+        options_of(bare, source.encoding.size, settings.split),
+        labelled=False,
+        id=False if was_folder or settings.no_id else None,
+        decimal=source.origin.decimal,
+        columns=None if was_folder else known,
+    )
+
+
+def _features(samples: Samples, path: Path, source: Source, settings: RunSettings) -> Samples:
+    """The features of new samples, once they are of the kind that the model knows."""
+    check_ids(samples, path)
+    kind, shape = source.origin.kind, source.encoding.shape
+    if samples.kind != kind:
+        raise DataError(f"{path} holds {samples.kind} samples but the model was fitted on {kind} samples")
+    if shape and samples.x.shape[1:] != shape:
+        expected, found = (" x ".join(map(str, each)) for each in (shape, samples.x.shape[1:]))
+        raise DataError(f"{path} holds samples of {found} numbers but the model was fitted on {expected}")
+    return encoded(samples, source.encoding, settings, None)
+
+
+def _without_label(
+    path: Path, source: Source, settings: RunSettings, left_out: tuple[int, ...]
+) -> np.ndarray:
+    """Which samples of a table lack a label; left_out: rows that are no samples."""
+    found = format_of(path).read(path, options_of(replace(settings, group=None), 1, settings.split))
+    label = source.origin.columns.label
+    if isinstance(found, Samples) or label not in found.frame.columns:
+        raise DataError(f"{path} has no column {str(label)!r}, so that no row lacks a label there")
+    labels: Any = found.frame[label]
+    return np.flatnonzero(np.delete(is_missing(labels), left_out))
 
 
 @dataclass
@@ -139,9 +178,8 @@ def check_out(out: str | Path | None, of: Reads) -> None:
         return
     suffix = Path(out).suffix.lower()
     if suffix not in OUT_SUFFIXES:
-        raise SettingsError(
-            f"{out} ends in {suffix or 'nothing'!r}; predictions are {', '.join(OUT_SUFFIXES)}"
-        )
+        told = f"{out} ends in {suffix or 'nothing'!r}; predictions are {', '.join(OUT_SUFFIXES)}"
+        raise SettingsError(told)
     check_writable(out, KIND, of=of)
 
 
@@ -150,70 +188,56 @@ def write_predictions(tables: Iterable[pd.DataFrame], out: str | Path | None, of
 
     of: as of `check_out`.
     """
-    if out is None:
-        _write_text(tables, sys.stdout, ",")
-        return
-    suffix = Path(out).suffix.lower()
-    with writing(out, KIND, of=of) as partial, ExitStack() as stack:
-        if suffix != ".parquet":
-            file = stack.enter_context(partial.open("w", encoding="utf-8", newline=""))
-            _write_text(tables, file, "\t" if suffix == ".tsv" else ",")
-            return
-        writer: pq.ParquetWriter | None = None
+    suffix = "" if out is None else Path(out).suffix.lower()
+    separator = "\t" if suffix == ".tsv" else ","
+    with (
+        nullcontext(sys.stdout) if out is None else writing(out, KIND, of=of) as target,
+        added_to(target, sep=separator, float_format="%.6g") as add,
+    ):
         for table in tables:
-            arrow = pa.Table.from_pandas(table, preserve_index=False)
-            if writer is None:
-                writer = stack.enter_context(pq.ParquetWriter(partial, arrow.schema))
-            writer.write_table(arrow.cast(writer.schema))
-
-
-def _write_text(tables: Iterable[pd.DataFrame], file: TextIO, separator: str) -> None:
-    for number, table in enumerate(tables):
-        write_csv(file, _as_text(table), sep=separator, float_format=_DIGITS, header=number == 0)
+            add(table if suffix == ".parquet" else _as_text(table))
 
 
 def _as_text(table: pd.DataFrame) -> pd.DataFrame:
     """With classes that are numbers spelled out, for they are names and not to be rounded."""
     numbers = [
-        name
+        str(name)
         for name, kind in table.dtypes.items()
         if str(name).startswith("class") and pd.api.types.is_float_dtype(kind)
     ]
-    return table.assign(**{str(name): table[name].map(str, na_action="ignore") for name in numbers})
+    return table.assign(**{name: table[name].map(str, na_action="ignore") for name in numbers})
 
 
 def _answers(
-    samples: Samples, features: Samples, classifier: GrayClassifier, reject_at: float | None, top: int
+    samples: Samples,
+    features: Samples,
+    classifier: GrayClassifier,
+    reject_at: float | None,
+    coverage: float | None,
+    top: int,
 ) -> pd.DataFrame:
-    """A row a sample: its id, the likeliest classes, the score, and whether it is rejected."""
+    """A row a sample: its id, the likeliest classes, the score, whether it is rejected, and which classes
+    cannot be excluded."""
     probabilities = classifier.predict_proba(features)
-    order = np.argsort(-probabilities, axis=1, kind="stable")[:, : min(top, probabilities.shape[1])]
+    order = np.argsort(-probabilities, axis=1, kind="stable")
     names = np.empty(len(classifier.classes_), dtype=object)
     names[:] = classifier.classes_.tolist()
-    rows = np.arange(len(samples))
-    columns: dict[str, Any] = {
-        "id": samples.ids if samples.ids.dtype.kind in "iu" else samples.ids.astype(str)
-    }
-    for rank in range(order.shape[1]):
+    table = pd.DataFrame({"id": samples.ids if samples.ids.dtype.kind in "iu" else samples.ids.astype(str)})
+    for rank, best in enumerate(order.T[:top]):
         end = "" if rank == 0 else f"_{rank + 1}"
-        columns[f"class{end}"] = pd.array(names[order[:, rank]].tolist())
-        columns[f"probability{end}"] = probabilities[rows, order[:, rank]]
-    columns["ood_score"] = classifier.ood_score(features)
-    table = pd.DataFrame(columns)
+        table[f"class{end}"] = pd.array(names[best].tolist())
+        table[f"probability{end}"] = probabilities[np.arange(len(samples)), best]
+    table["ood_score"] = classifier.ood_score(features)
     if reject_at is not None:
         answers = classifier.predict(features, reject_at=reject_at)
         rejected = np.array([answer is None for answer in answers])
         table["class"] = table["class"].mask(rejected)
         table["none_of_these"] = rejected
+    if coverage is not None:
+        sets = np.take_along_axis(classifier.predict_sets(features, coverage), order, axis=1)
+        rows = zip(order, sets, strict=True)
+        table["classes"] = [" | ".join(map(str, names[row[held]])) for row, held in rows]
     return table
-
-
-def _sets(features: Samples, classifier: GrayClassifier, coverage: float) -> list[str]:
-    """The names of all classes that cannot be excluded, a text a sample."""
-    names = [str(name) for name in classifier.classes_.tolist()]
-    order = np.argsort(-classifier.predict_proba(features), axis=1, kind="stable")
-    sets = np.take_along_axis(classifier.predict_sets(features, coverage), order, axis=1)
-    return [" | ".join(names[k] for k in row[held]) for row, held in zip(order, sets, strict=True)]
 
 
 @dataclass

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
+import os
+import platform
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
+import graylearn
+from graylearn.data.atomic import replacing_folder, write_text
 from graylearn.data.formats import NAMELESS
 from graylearn.data.inputs import is_hugging_face
 from graylearn.errors import SettingsError
 from graylearn.estimator.parameters import method_for
+from graylearn.estimator.saving import write_classifier
 from graylearn.integrations.onnx import unexportable
 from graylearn.methods import as_method
 from graylearn.nets import check_name
-from graylearn.runs import outputs, report
+from graylearn.runs import report
 from graylearn.runs.copies import copies_of
 from graylearn.runs.crowd import crowd_of_samples, has_annotators, with_consensus
+from graylearn.runs.files import write_json
 from graylearn.runs.fit import fit_stages
 from graylearn.runs.folder import RunFolder, check_same_data, writing
 from graylearn.runs.memory import tight
@@ -31,6 +41,8 @@ from graylearn.runs.verdicts import FOUND, Found, Judged, write_verdicts
 from graylearn.training import train
 from graylearn.training.devices import choose
 from graylearn.training.processes import led
+
+_PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "pillow", "safetensors")
 
 
 def run(
@@ -74,7 +86,7 @@ def _run(
         if folder.is_started:
             progress.say(f"going on with the unfinished run in {folder.path}")
         folder.stages.mkdir(exist_ok=True)
-        environment = outputs.write_environment(folder, settings.device)
+        environment = write_environment(folder, settings.device)
         summary = _made(settings, folder, progress, environment, source)
         folder.finish(summary)
     return summary
@@ -98,9 +110,11 @@ def _made(
     with progress.working("writing the verdicts", found.samples) as advance:
         written = write_verdicts(folder, found, advance)
     prepared, fitted = found.page(written.shown)
-    outputs.write_log(folder, fitted.logs)
+    rows = [{"fit": fit, **row} for fit, rows in fitted.logs.items() for row in rows]
+    write_text(folder.log, "".join(json.dumps(row) + "\n" for row in rows))
     if found.model is not None:
-        outputs.write_model(folder, found.model)
+        with replacing_folder(folder.model) as partial:  # in place of one that a killed run may have left
+            write_classifier(found.model, partial)
         if (why := unexportable(found.model)) is not None:
             progress.say(why)
     if crowd is not None:
@@ -112,6 +126,24 @@ def _made(
         summary["fingerprint"] = report.make_report(folder, outcome, summary, environment)
     write_source(folder, found.origin, found.fingerprint, data.encoding, data.classes)
     return summary
+
+
+def write_environment(folder: RunFolder, device: str | None) -> dict[str, Any]:
+    """Versions and hardware, as far as they may change numbers."""
+    chosen = choose(device)
+    environment = {
+        "graylearn": graylearn.__version__,
+        "python": platform.python_version(),
+        "packages": {name: importlib.metadata.version(name) for name in _PACKAGES},
+        "system": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "device": str(chosen),
+        "gpu": torch.cuda.get_device_name(chosen) if chosen.type == "cuda" else None,
+    }
+    write_json(folder.environment, environment)
+    return environment
 
 
 def take(settings: RunSettings, stages: Path, progress: RunProgress, source: Any = None) -> Prepared | Opened:

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graylearn.array_types import Ints
@@ -18,11 +16,11 @@ from graylearn.audit.duplicates import Duplicates
 from graylearn.audit.kinds import KINDS, LEVELS, SURE
 from graylearn.data.atomic import replacing
 from graylearn.data.blocks import joined
-from graylearn.data.csv_files import write_csv
 from graylearn.data.formats import Origin
 from graylearn.data.samples import Label, Samples
 from graylearn.estimator import GrayClassifier
 from graylearn.runs.copies import group_column
+from graylearn.runs.files import added_to
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.pictures import Checks, column
@@ -99,22 +97,20 @@ def write_verdicts(folder: RunFolder, found: Found, advance: Callable[[int], Non
     groups = None if found.copies is None else group_column(found.copies)
     odd, shown = column(found.pictures), []
     with ExitStack() as stack:
-        samples, audit = (
-            _Parquet(stack, stack.enter_context(replacing(path)))
-            for path in (folder.samples, folder.audit_parquet)
+        files = [folder.samples, folder.audit_parquet, folder.audit_csv]
+        samples, *audit = (
+            stack.enter_context(added_to(stack.enter_context(replacing(path)))) for path in files
         )
-        partial = stack.enter_context(replacing(folder.audit_csv))
-        csv = stack.enter_context(partial.open("w", encoding="utf-8", newline=""))
         for block in found.blocks():
-            samples.write(_known(block))
+            samples(_known(block))
             table = _table(block, found.classes)
             at = range(begin, begin + len(table))
             if groups is not None:
                 table["group"] = groups.array[at.start : at.stop]
             if odd:
                 table["picture"] = pd.array([odd.get(index) for index in at], dtype="string")
-            audit.write(table)
-            write_csv(csv, table, header=begin == 0)
+            for add in audit:
+                add(table)
             np.add.at(kinds, (block.found["label"], block.found["kind"]), 1)
             sure += int((block.found["level"] == SURE).sum())
             begin += len(table)
@@ -122,20 +118,6 @@ def write_verdicts(folder: RunFolder, found: Found, advance: Callable[[int], Non
                 shown.append(block.samples.take(block.shown))
             advance(len(table))
     return Written(kinds, sure, joined(shown) if shown else None)
-
-
-class _Parquet:
-    """A file that tables are added to."""
-
-    def __init__(self, stack: ExitStack, path: Any) -> None:
-        self.stack, self.path = stack, path
-        self.writer: pq.ParquetWriter | None = None
-
-    def write(self, frame: pd.DataFrame) -> None:
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        if self.writer is None:
-            self.writer = self.stack.enter_context(pq.ParquetWriter(self.path, table.schema))
-        self.writer.write_table(table.cast(self.writer.schema))
 
 
 def _known(block: Judged) -> pd.DataFrame:

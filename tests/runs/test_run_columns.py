@@ -9,13 +9,15 @@ from run_helpers import write_blobs
 from graylearn.data.columns import find_columns
 from graylearn.data.formats import Origin
 from graylearn.data.options import Columns, ReadOptions
+from graylearn.data.read import read_file
 from graylearn.data.tables import table_from_pandas
 from graylearn.errors import DataError
 from graylearn.runs import run
-from graylearn.runs.new_samples import read_new
+from graylearn.runs.predict import options_for_new
 from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
+from graylearn.runs.source import Source
 
 
 def columns_of(frame, **settings):
@@ -76,10 +78,11 @@ def test_the_decimal_mark_of_the_data_holds_for_new_samples(tmp_path):
     saved = Origin.from_json(json.loads(json.dumps(prepared.origin.to_json())))
     assert saved == prepared.origin
     assert (saved.decimal, saved.separator) == (",", ";")
-    samples, *_ = read_new(new, saved, prepared.encoding, prepared.settings)
+    options = options_for_new(Source(saved, prepared.encoding, {}, []), prepared.settings)
+    samples, _ = read_file(new, options)
     assert samples.x["a"].tolist() == [0.0, 1.0]
     new.write_text("a;label\n0;x\n1;y\n-;x\n2,25;y\n")
-    samples, *_ = read_new(new, saved, prepared.encoding, prepared.settings)
+    samples, _ = read_file(new, options)
     assert samples.x["a"].tolist()[::3] == [0.0, 2.25]
 
 

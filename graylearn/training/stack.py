@@ -41,14 +41,14 @@ def train_stack(
 ) -> list[Result]:
     """Train several multilayer perceptrons of one shape side by side; one Result per model, in order.
 
-    `models` are modules of linear layers with ReLU and dropout between, or a function that makes one, called
-    once per model after seeding with its seed. `methods` and `seeds` are one for all or one per model; the
-    seed of a model decides its order of samples, as it does in `train`. `data` is (x, y), x of shape
-    (num_samples, features) shared or (models, num_samples, features), y of shape (num_samples,) or (models,
-    num_samples). `sample_weight` has the shape of y; a sample of weight 0 is not learned from, yet its
-    confidence is in the history: held-out folds at no extra pass. Methods that read features are given what
-    the last linear layer reads. `changes` are fields of Settings, as in `train`. All is computed in float32,
-    whatever the precision of `settings`.
+    `models` are `nn.Sequential`s of linear layers with ReLU and dropout between, or MLPs of `graylearn.nets`;
+    or a function that makes one, called once per model after seeding with its seed. `methods` and `seeds` are
+    one for all or one per model; the seed of a model decides its order of samples, as it does in `train`.
+    `data` is (x, y), x of shape (num_samples, features) shared or (models, num_samples, features), y of shape
+    (num_samples,) or (models, num_samples). `sample_weight` has the shape of y; a sample of weight 0 is not
+    learned from, yet its confidence is in the history: held-out folds at no extra pass. Methods that read
+    features are given what the last linear layer reads. `changes` are fields of Settings, as in `train`. All
+    is computed in float32, whatever the precision of `settings`.
 
     ```python
     import torch
@@ -176,8 +176,8 @@ def _layers_of_all(models: list[nn.Module]) -> list[Layer]:
     first = layers[0]
     if first is None or any(own != first for own in layers) or any(own != shapes[0] for own in shapes):
         raise SettingsError(
-            "a stack needs networks of one shape, of linear layers with ReLU and dropout between, each layer"
-            " used once and without hooks: train others one by one"
+            "a stack needs networks of one shape, nn.Sequential or MLP, of linear layers with ReLU and dropout"
+            " between, each layer used once and without hooks: train others one by one"
         )
     return first
 

@@ -17,7 +17,6 @@ from training_helpers import Opaque, blobs, mlp
 
 from graylearn.methods import make_method
 from graylearn.training import ScheduleSettings, train
-from graylearn.training.mlp import mlp_layers
 
 
 def run(job):
@@ -72,7 +71,6 @@ def import_what_torch_imports_late():
     parameter = torch.nn.Parameter(torch.zeros(1))
     parameter.grad = torch.zeros(1)
     torch.optim.Adam([parameter]).step()
-    mlp_layers(mlp())
 
 
 def kill_at_file_event(number):

@@ -176,7 +176,7 @@ def _layers_of_all(models: list[nn.Module]) -> list[Layer]:
     first = layers[0]
     if first is None or any(own != first for own in layers) or any(own != shapes[0] for own in shapes):
         raise SettingsError(
-            "a stack needs networks of one shape, nn.Sequential or MLP, of linear layers with ReLU and dropout"
+            "a stack needs networks of one shape, nn.Sequential or MLP of linear layers with ReLU and dropout"
             " between, each layer used once and without hooks: train others one by one"
         )
     return first

@@ -4,8 +4,9 @@ save_model(classifier, "model.onnx")
 onnxruntime.InferenceSession("model.onnx").run(None, inputs)    # class, probabilities, ood_score, rejected
 
 A classifier of arrays reads one input, X (N, columns) of float64. One of frames reads an input a column, (N,)
-each: float64 for numbers and bools, text for words; NaN and "" are missing. As in the classifier, features
-are rounded to float32 and all else is float64, so that the answers agree to the last digits.
+each: float64 for numbers and bools, text for words, in capitals or not; NaN and "" are missing. As in the
+classifier, features are rounded to float32 and all else is float64, so that the answers agree to the last
+digits.
 """
 
 from __future__ import annotations
@@ -244,12 +245,14 @@ def _category(graph: _Graph, words: str, name: str, plan: dict[str, Any]) -> lis
         raise SettingsError(
             f'column {name!r} holds "" as a word, which stands for a missing one in ONNX: name it otherwise'
         )
+    ways = (str.title, str.capitalize, str.upper, str)  # a runtime knows words as they are written alone
+    keys = {way(value): index for way in ways for index, value in enumerate(values)} | {"": -2}
     code = graph.add(
         "LabelEncoder",
         words,
         domain="ai.onnx.ml",
-        keys_strings=[*values, ""],
-        values_int64s=[*range(len(values)), -2],
+        keys_strings=[*keys],
+        values_int64s=[*keys.values()],
         default_int64=-1,
     )
     wanted = [*range(len(values)), *([-1] if plan["other"] else []), *([-2] if plan["missing"] else [])]

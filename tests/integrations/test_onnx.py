@@ -92,6 +92,7 @@ def test_columns_of_numbers_words_and_bools_with_missing_and_new_values(of_table
     classifier, path = of_table
     X, _ = table(60, seed=1)
     X.loc[5, "colour"], X.loc[6, "maker"] = "purple", None
+    X.loc[7, "colour"] = X.loc[7, "colour"].upper()
     read = set(classifier.encoder_.table.kinds_)
     assert "always" not in read
     found = answers(path, {name: values for name, values in as_inputs(X).items() if name in read})

@@ -219,7 +219,7 @@ def as_date_parts(values: pd.Series, name: str, writing: str = "") -> np.ndarray
 
 
 def as_words(values: pd.Series) -> np.ndarray:
-    """(N,) object: text, or None where missing; 1, 1.0 and "1" are the same word."""
+    """(N,) text, or None where missing; 1, 1.0 and "1" are one word, as are Steel, "STEEL " and steel."""
     plain = values.astype(object)
     words = np.empty(len(plain), dtype=object)
     words[:] = [_word(value) for value in plain]
@@ -360,7 +360,7 @@ def _word(value: Any) -> str | None:
         return None
     if isinstance(value, float | np.floating):
         return None if np.isnan(value) else str(int(value)) if float(value).is_integer() else str(value)
-    text = str(value)
+    text = str(value).strip().casefold()
     # halves of characters, which stand for bytes that were no text, cannot be hashed
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 

@@ -219,7 +219,7 @@ def _because(
                 )
             elif near_label[row] < 0.5:
                 parts.append(f"{near_label[row]:.0%} of its neighbours are {own}")
-        for name, column in (("a kernel regression", kernel), ("the model", model)):
+        for name, column in (("a model of the other samples", kernel), ("the model", model)):
             if np.isfinite(column[row]) and column[row] > np.log(0.3):
                 parts.append(f"{name} gives {np.exp(column[row]):.0%} to {other}")
         if not parts:

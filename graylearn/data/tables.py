@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -86,10 +87,10 @@ class ArrowTable(Table):
     Args:
         arrows: gives the blocks, of some columns or of all.
         damaged: the sentence to say where they cannot be read.
+        files: what they are unpacked from, to no more than it may.
         numbers: (N,) what to call the rows; None: their positions.
         has_index: whether the index that pandas kept names the rows of the whole. Read in blocks it does not:
             it begins again with each file.
-        limit: counts the bytes of a whole reading.
     """
 
     def __init__(
@@ -99,33 +100,38 @@ class ArrowTable(Table):
         arrows: Callable[[Sequence[str] | None], Iterable[pa.Table]],
         damaged: str,
         *,
+        files: Sequence[Path] = (),
         numbers: Sequence[int] | None = None,
         has_index: bool = False,
-        limit: Limit | None = None,
     ) -> None:
         super().__init__(name, options)
         self.arrows, self.damaged, self.numbers = arrows, damaged, numbers
-        self.has_index, self.limit = has_index, limit
+        self.files, self.has_index = files, has_index
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
         """The blocks in order, of some columns or of all."""
         start = 0
-        with told_as(self.damaged):
-            for arrow in self.arrows(columns):
-                yield self.rows(_without_index(arrow), start)
-                start += len(arrow)
+        for arrow in self._counted(columns, joint=False):
+            yield self.rows(_without_index(arrow), start)
+            start += len(arrow)
 
     def whole(self) -> RawTable:
         """All blocks as one."""
-        blocks = []
+        blocks = [arrow if self.has_index else _without_index(arrow) for arrow in self._counted(None)]
+        if not blocks:
+            raise DataError(f"{self.name} has no rows")
         with told_as(self.damaged):
-            for arrow in self.arrows(None):
-                if self.limit is not None:
-                    self.limit.take(bytes_of(arrow))
-                blocks.append(arrow if self.has_index else _without_index(arrow))
-            if not blocks:
-                raise DataError(f"{self.name} has no rows")
             return self.rows(pa.concat_tables(blocks), 0)
+
+    def _counted(self, columns: Sequence[str] | None, joint: bool = True) -> Iterator[pa.Table]:
+        """The blocks, as long as all of them, or each, unpack to no more than the files may."""
+        limit = Limit(*self.files) if self.files else None
+        with told_as(self.damaged):
+            for arrow in self.arrows(columns):
+                if limit is not None:
+                    limit.take(_bytes_of(arrow))
+                    limit.taken *= joint
+                yield arrow
 
     def rows(self, arrow: pa.Table, start: int) -> RawTable:
         """A block, which begins at row `start`."""
@@ -142,7 +148,7 @@ def _without_index(arrow: pa.Table) -> pa.Table:
     return arrow.select(names).replace_schema_metadata(None)
 
 
-def bytes_of(rows: pa.RecordBatch | pa.Table) -> int:
+def _bytes_of(rows: pa.Table) -> int:
     """Bytes of the rows, without the values that categories name."""
     return sum(column.nbytes for column in rows.columns if not pa.types.is_dictionary(column.type))
 

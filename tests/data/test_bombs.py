@@ -5,9 +5,7 @@ import gzip
 import io
 import lzma
 import sqlite3
-import struct
 import zipfile
-import zlib
 from contextlib import closing
 
 import duckdb
@@ -20,9 +18,10 @@ import pytest
 from PIL import Image
 
 from graylearn import paths
+from graylearn.data.blocks import open_blocks
 from graylearn.data.formats import COMPRESSIONS
-from graylearn.data.formats.parquet import blocks_of
 from graylearn.data.images.decode import UnreadableImageError, decode_image
+from graylearn.data.options import ReadOptions
 from graylearn.data.read import read
 from graylearn.errors import DataError
 
@@ -64,16 +63,6 @@ def test_compressed_text(tmp_path, monkeypatch, small_limit, ending):
         read(path)
     monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", "1000000")
     assert len(read(path)) == 100_000
-
-
-def test_a_dictionary_of_four_gigabytes(tmp_path):
-    raw = bytearray(lzma.compress(b"a,label\n1,x\n2,y\n", filters=[{"id": lzma.FILTER_LZMA2}]))
-    raw[16] = 40  # its size, and the checksum of the header that says so
-    raw[20:24] = zlib.crc32(bytes(raw[12:20])).to_bytes(4, "little")
-    path = tmp_path / "a.csv.xz"
-    path.write_bytes(raw)
-    with pytest.raises(DataError, match=r"its dictionary takes more than 1,073,741,824 bytes; pack it anew"):
-        read(path)
 
 
 def test_arrays(tmp_path, monkeypatch, small_limit):
@@ -172,50 +161,7 @@ def test_lists(tmp_path, monkeypatch, small_limit, write, name, lengths):
 def test_lists_that_unpack_to_much_are_not_read_in_blocks_either(tmp_path, small_limit):
     path = parquet(pa.table({"a": [np.zeros(20_000)], "label": ["x"]}), tmp_path / "a.parquet")
     with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes"):
-        next(blocks_of([path]))
-
-
-def test_texts_that_stand_in_a_file_once(tmp_path, small_limit, monkeypatch):
-    rows, text = 1_000, b"long" * 1_000
-    view = struct.pack("<i4sii", len(text), text[:4], 0, 0) * rows
-    texts = pa.Array.from_buffers(pa.string_view(), rows, [None, pa.py_buffer(view), pa.py_buffer(text)])
-    table = pa.table({"a": texts, "label": ["x", "y"] * (rows // 2)})
-    path, runs = tmp_path / "a.arrow", tmp_path / "runs.arrow"
-    with pa.ipc.new_file(path, table.schema) as written:
-        written.write_table(table)
-    lasting = pa.RunEndEncodedArray.from_arrays(pa.array([50_000], pa.int32()), pa.array([1.0]))
-    with pa.ipc.new_file(runs, pa.schema([("a", lasting.type)])) as written:
-        written.write_table(pa.table({"a": lasting}))
-    for each in (path, runs):
-        with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes"):
-            read(each, labelled=False)
-    monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", str(1 << 30))
-    assert set(read(path).x["a"]) == {text.decode()}
-    assert len(read(runs, labelled=False)) == 50_000
-
-
-def shared(kind):
-    """Two thousand rows that show one long text, as Polars writes lists, records and categories."""
-    text, rows = b"long" * 1_000, 2_000
-    view = struct.pack("<i4sii", len(text), text[:4], 0, 0)
-    if kind == "category":
-        once = pa.Array.from_buffers(pa.string_view(), 1, [None, pa.py_buffer(view), pa.py_buffer(text)])
-        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), once)
-    texts = pa.Array.from_buffers(
-        pa.string_view(), rows, [None, pa.py_buffer(view * rows), pa.py_buffer(text)]
-    )
-    if kind == "record":
-        return pa.StructArray.from_arrays([texts], ["word"])
-    return pa.ListArray.from_arrays(pa.array(range(rows + 1), pa.int32()), texts)
-
-
-@pytest.mark.parametrize("kind", ["list", "record", "category"])
-def test_texts_that_stand_once_in_lists_records_and_categories(tmp_path, small_limit, monkeypatch, kind):
-    path = feather(pa.table({"words": shared(kind), "a": range(2_000)}), tmp_path / "a.feather")
-    with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes"):
-        read(path, labelled=False, without=("words",))
-    monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", str(1 << 30))
-    assert len(read(path, labelled=False, without=("words",))) == 2_000
+        open_blocks(path, ReadOptions())
 
 
 def computed_in_sqlite(path):

@@ -197,7 +197,7 @@ def test_arrays_that_promise_more_than_they_hold_are_refused(fitted, tmp_path):
         header = {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10**6)}
         np.lib.format.write_array_header_1_0(file, header)
     resign(tmp_path, "history.npz")
-    with pytest.raises(CheckpointError, match="more than there are"):
+    with pytest.raises(CheckpointError, match=r"history\.npz"):
         GrayClassifier.load(tmp_path)
 
 

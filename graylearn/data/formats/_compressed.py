@@ -56,7 +56,6 @@ def opened(path: Path) -> Iterator[Any]:
     compression = COMPRESSIONS[path.suffix.lower()]
     if compression == "xz":
         with lzma.open(path) as stream:
-            _check_dictionary(path)
             yield stream
     elif compression == "zip":
         with zipfile.ZipFile(path) as archive:
@@ -71,18 +70,3 @@ def opened(path: Path) -> Iterator[Any]:
     else:
         with pa.input_stream(str(path), compression=compression) as stream:
             yield stream
-
-
-def _check_dictionary(path: Path) -> None:
-    """Raise for an xz file that would keep more of what it unpacks in memory than it may unpack to."""
-    limit = max(1 << 30, Limit(path).most)
-    with path.open("rb") as file:
-        start = file.read(1 << 16)
-    try:
-        lzma.LZMADecompressor(memlimit=limit).decompress(start, 1)
-    except lzma.LZMAError as error:
-        if "limit" in str(error):  # anything else comes up again where it is read
-            raise DataError(
-                f"{path} cannot be read: its dictionary takes more than {limit:,} bytes; pack it anew with a "
-                "smaller one (xz -9 has 64 MiB), or set GRAYLEARN_MAX_UNPACKED to allow as many as it needs"
-            ) from error

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from graylearn.data.formats._arrow import changed, slices_of
+from graylearn.data.formats._arrow import rewritten, slices_of
 from graylearn.data.formats._base import Change, Format, Origin, suffix_of, write_bytes
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import ArrowTable, Table
@@ -66,12 +66,11 @@ class ReadOnly(Format):
 
 def write_copy(table: pa.Table, path: Path, out: Path, origin: Origin, change: Change) -> str:
     """Write the rows that stay as CSV or Parquet; gives the sentence that says so."""
-    change.check_count(path, len(table))
     is_csv = suffix_of(out) == ".csv"
     written = pa.BufferOutputStream()
     mend = "; let the name end in .parquet" * is_csv
     with told_as(f"{suffix_of(out)} cannot hold the columns of {path}{mend}"):
-        table = changed(table, path, out, origin, change.label_of, change.kept)
+        table = pa.concat_tables(rewritten(partial(slices_of, table), path, out, origin, change))
         (pa.csv.write_csv if is_csv else pa.parquet.write_table)(table, written)
     write_bytes(out, written.getvalue().to_pybytes())
     return f"{path.name} is not rewritten: of it the rows that stay are copied, and no more"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.feather
 
-from graylearn.data.formats._arrow import changed, check_repeated, is_stream, read_ipc, slices_of
+from graylearn.data.formats._arrow import rewritten, slices_of
 from graylearn.data.formats._base import Change, Format, Origin, read_bytes, write_bytes
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import ArrowTable, Table
-from graylearn.errors import DataError, told_as
-from graylearn.paths import Limit
+from graylearn.errors import DataError
+
+_FILE, _OLD_FILE = b"ARROW1", b"FEA1"
+"""How files begin, those of today and of the first version; a stream has nothing around its batches."""
 
 
 class Feather(Format):
@@ -24,26 +27,39 @@ class Feather(Format):
 
     def open(self, path: Path, options: ReadOptions) -> Table:
         """The rows."""
-        raw, limit, damaged = read_bytes(path), Limit(path), f"{path} is damaged or not a Feather file"
+        raw = read_bytes(path)
         if not raw:
             raise DataError(f"{path} is empty")
-        with told_as(damaged):
-            table = read_ipc(raw, limit)
-            check_repeated(table, limit)
-        return ArrowTable(str(path), options, partial(slices_of, table), damaged, has_index=True)
+        damaged = f"{path} is damaged or not a Feather file"
+        return ArrowTable(str(path), options, partial(_blocks, raw), damaged, files=[path], has_index=True)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same schema, with fewer rows and other labels."""
         raw, written = read_bytes(path), pa.BufferOutputStream()
-        table = read_ipc(raw, Limit(path))
-        change.check_count(path, len(table))
-        table = changed(table, path, out, origin, change.label_of, change.kept)
-        if is_stream(raw):
+        table = pa.concat_tables(rewritten(partial(_blocks, raw), path, out, origin, change))
+        if raw.startswith((_FILE, _OLD_FILE)):
+            pa.feather.write_feather(table.unify_dictionaries(), written)
+        else:
             with pa.ipc.new_stream(written, table.schema) as stream:
                 stream.write_table(table)
-        else:
-            pa.feather.write_feather(table, written)
         write_bytes(out, written.getvalue().to_pybytes())
+
+
+def _blocks(raw: bytes, columns: Sequence[str] | None) -> Iterator[pa.Table]:
+    """The rows of a file or a stream, unpacked as they are asked for."""
+    source = pa.BufferReader(raw)
+    if raw.startswith(_OLD_FILE):
+        yield from slices_of(pa.feather.read_table(source), columns)
+        return
+    is_file = raw.startswith(_FILE)
+    with pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source) as file:
+        batches = map(file.get_batch, range(file.num_record_batches)) if is_file else file
+        for batch in batches:
+            batch.validate(full=True)  # damaged offsets would be followed out of the file's memory
+            yield from slices_of(pa.Table.from_batches([batch]), columns)
+        yield from slices_of(
+            pa.Table.from_batches([], file.schema), columns
+        )  # so that one without rows has columns
 
 
 FORMAT = Feather()

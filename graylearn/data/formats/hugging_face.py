@@ -15,13 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from graylearn.data.atomic import replacing_folder
-from graylearn.data.formats._arrow import ROWS, check_repeated
+from graylearn.data.formats._arrow import ROWS
 from graylearn.data.formats._base import NAMELESS, Change, Format, Origin, moved_path
 from graylearn.data.formats._read_only import chosen_part
 from graylearn.data.options import ReadOptions
-from graylearn.data.tables import ArrowTable, RawTable, Table, bytes_of
+from graylearn.data.tables import ArrowTable, RawTable, Table
 from graylearn.errors import DataError, Hint, MissingExtraError, told_as
-from graylearn.paths import Limit
 
 IMAGES = 2_000
 """Of one block at most, which of a table has ROWS."""
@@ -45,7 +44,7 @@ class HuggingFace(Format):
 
     def open(self, path: Path, options: ReadOptions) -> Table:
         """The rows."""
-        return DatasetTable(_loaded(path, options.split), options, str(path))
+        return DatasetTable(_loaded(path, options.split), options, str(path), arrow_files(path))
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same features, with fewer rows and other labels; of several splits, the one that was read."""
@@ -77,7 +76,9 @@ class DatasetTable(ArrowTable):
     Images are left as they were stored, undecoded.
     """
 
-    def __init__(self, dataset: Any, options: ReadOptions, name: str = NAMELESS) -> None:
+    def __init__(
+        self, dataset: Any, options: ReadOptions, name: str = NAMELESS, files: Sequence[Path] = ()
+    ) -> None:
         if isinstance(dataset, dict):  # a DatasetDict
             if options.split not in dataset:
                 raise DataError(
@@ -104,7 +105,7 @@ class DatasetTable(ArrowTable):
             options = replace(options, classes=self.names if options.classes is None else options.classes)
         self.dataset = dataset
         shown = f"{name} ({dataset.num_rows} rows)" if hasattr(dataset, "num_rows") else name
-        super().__init__(shown, options, self._arrows, f"{name} is damaged or not a dataset")
+        super().__init__(shown, options, self._arrows, f"{name} is damaged or not a dataset", files=files)
 
     def _arrows(self, columns: Sequence[str] | None) -> Iterator[pa.Table]:
         chosen = self.dataset if columns is None else self.dataset.select_columns(list(columns))
@@ -154,23 +155,7 @@ def _loaded(path: Path, split: str | None) -> Any:
         if not (path / "state.json").is_file():
             splits = json.loads((path / "dataset_dict.json").read_text(encoding="utf-8"))["splits"]
             path = path / chosen_part(path, split, [str(name) for name in splits], "splits")
-        state = json.loads((path / "state.json").read_text(encoding="utf-8"))
-        for part in state["_data_files"]:
-            _validate(path / part["filename"])
         return datasets.Dataset.load_from_disk(str(path))
-
-
-def _validate(path: Path) -> None:
-    """Raise for an Arrow file that would fill the memory, or has damaged batches.
-
-    Mapped, their offsets would be followed out of memory.
-    """
-    limit = Limit(path)
-    with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as batches:
-        for batch in batches:
-            batch.validate(full=True)
-            limit.take(bytes_of(batch))
-            check_repeated(pa.Table.from_batches([batch]), limit)
 
 
 FORMAT = HuggingFace()

@@ -1,7 +1,4 @@
-"""Parquet: a file, or a folder of files that together are one table.
-
-What is unpacked is counted as it arrives: a row that unpacks to more than the memory is not stopped before.
-"""
+"""Parquet: a file, or a folder of files that together are one table."""
 
 from __future__ import annotations
 
@@ -11,13 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
-from numpy.typing import NDArray
 
 from graylearn.data.atomic import replacing
-from graylearn.data.formats._arrow import BYTES, ROWS, only, picked
+from graylearn.data.formats._arrow import BYTES, ROWS, rewritten
 from graylearn.data.formats._base import (
     TABLES,
     Change,
@@ -29,12 +24,9 @@ from graylearn.data.formats._base import (
 )
 from graylearn.data.formats._compressed import COMPRESSIONS
 from graylearn.data.options import ReadOptions
-from graylearn.data.tables import ArrowTable, Table, bytes_of
+from graylearn.data.tables import ArrowTable, Table
 from graylearn.errors import DataError, first_few, first_line, told_as, warn
-from graylearn.paths import Limit, matching
-
-_FEW = 5_000
-"""Rows at most that are unpacked at once before their bytes are counted, where those may differ much."""
+from graylearn.paths import matching
 
 
 class Parquet(Format):
@@ -55,10 +47,10 @@ class Parquet(Format):
         return ArrowTable(
             str(path),
             options,
-            partial(_blocks_of_table, files, schema),
+            partial(_blocks, files, schema),
             f"{path} is damaged or not a Parquet file",
+            files=files,
             has_index=path.is_file(),
-            limit=Limit(*files),
         )
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
@@ -73,25 +65,12 @@ class Parquet(Format):
             if first.metadata.num_row_groups and first.metadata.num_columns:
                 codec = first.metadata.row_group(0).column(0).compression.lower()
         codec = "none" if codec == "uncompressed" else codec
-        label, label_of = origin.columns.label, np.asarray(change.label_of)
-        bearers = np.unique(label_of[label_of != np.arange(len(label_of))])
-        pool = _at(files, schema.field(label), bearers)
-        keep, start = np.asarray(change.keep), 0
         with ExitStack() as stack:
             packs = out.suffix.lower() in COMPRESSIONS
             sink: Any = pa.BufferOutputStream() if packs else stack.enter_context(replacing(out))
             with pa.parquet.ParquetWriter(sink, schema, compression=codec) as writer:
-                for block in blocks_of(files):
-                    table = block.select(schema.names).cast(schema)
-                    own, end = np.arange(start, start + len(table)), start + len(table)
-                    of = label_of[start:end]
-                    local = np.where(of == own, own - start, len(table) + np.searchsorted(bearers, of))
-                    every = pa.chunked_array([*table[label].chunks, *pool.chunks], schema.field(label).type)
-                    labels = picked(every.unify_dictionaries(), local)
-                    table = table.set_column(schema.get_field_index(label), schema.field(label), labels)
-                    kept = np.flatnonzero(keep[start:end])
-                    writer.write_table(only(table, path, out, origin, kept))
-                    start = end
+                for table in rewritten(partial(_blocks, files, schema), path, out, origin, change):
+                    writer.write_table(table)
             if packs:
                 write_bytes(out, sink.getvalue().to_pybytes())
 
@@ -126,39 +105,18 @@ def note_unread(path: Path, columns: Iterable[str]) -> None:
         warn(f"{told}: write it into the files of {path}")
 
 
-def blocks_of(files: Sequence[Path], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-    """The rows of the files in order, at most ROWS, and about BYTES, at a time.
-
-    What would unpack to more at once than a file may is refused.
-    """
-    for path in files:
-        with told_as(f"{path} is damaged or not a Parquet file"), _opened(path) as file:
-            metadata, schema = file.metadata, file.schema_arrow
-            groups = [metadata.row_group(n).total_byte_size for n in range(metadata.num_row_groups)]
-            most = max(100, min(ROWS, BYTES // max(1, sum(groups) // max(1, metadata.num_rows))))
-            # rows may all name one long text, or be lists of a value that stands once
-            at_once = most if all(map(pa.types.is_primitive, schema.types)) else min(most, _FEW)
-            pending: list[pa.RecordBatch] = []
-            limit = Limit(path)
-            for batch in file.iter_batches(at_once, columns=columns, use_threads=False):
-                batch.validate(full=True)
-                limit.take(bytes_of(batch))
-                pending.append(batch)
-                if at_once * (len(pending) + 1) > most or limit.taken >= BYTES:
-                    yield pa.Table.from_batches(pending)
-                    pending, limit.taken = [], 0
-            if pending:
-                yield pa.Table.from_batches(pending)
-
-
-def _blocks_of_table(
-    files: Sequence[Path], schema: pa.Schema, columns: Sequence[str] | None
-) -> Iterator[pa.Table]:
-    """The same in the types that fit all files."""
+def _blocks(files: Sequence[Path], schema: pa.Schema, columns: Sequence[str] | None) -> Iterator[pa.Table]:
+    """The rows of the files in order, in the types that fit all, at most ROWS, and about BYTES, at a time."""
     names = schema.names if columns is None else list(columns)
     chosen = pa.schema([schema.field(name) for name in names], schema.metadata)
-    for block in blocks_of(files, columns):
-        yield block.select(names).cast(chosen)
+    for path in files:
+        with told_as(f"{path} is damaged or not a Parquet file"), _opened(path) as file:
+            groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
+            a_row = sum(group.total_byte_size for group in groups) // max(1, file.metadata.num_rows)
+            most = max(100, min(ROWS, BYTES // max(1, a_row)))
+            for batch in file.iter_batches(most, columns=names, use_threads=False):
+                batch.validate(full=True)
+                yield pa.Table.from_batches([batch]).select(names).cast(chosen)
 
 
 @contextmanager
@@ -167,17 +125,6 @@ def _opened(path: Path) -> Iterator[pa.parquet.ParquetFile]:
     # a buffer of its own for each column: a row group may be larger than the memory
     with pa.parquet.ParquetFile(given, buffer_size=1 << 20, pre_buffer=False) as file:
         yield file
-
-
-def _at(files: Sequence[Path], column: pa.Field, rows: NDArray[np.int64]) -> pa.ChunkedArray:
-    """The values of a column at some rows, which rise."""
-    found: list[pa.Array] = []
-    start = 0
-    for block in blocks_of(files, [column.name]) if len(rows) else ():
-        inside = rows[(rows >= start) & (rows < start + len(block))] - start
-        found += block[column.name].cast(column.type).take(pa.array(inside)).chunks
-        start += len(block)
-    return pa.chunked_array(found, column.type)
 
 
 def _schema_of(files: Sequence[Path], path: Path) -> pa.Schema:

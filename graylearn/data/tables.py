@@ -128,6 +128,7 @@ class ArrowTable(Table):
         limit = Limit(*self.files) if self.files else None
         with told_as(self.damaged):
             for arrow in self.arrows(columns):
+                arrow.validate(full=True)  # damaged offsets would be followed out of the file's memory
                 if limit is not None:
                     limit.take(_bytes_of(arrow))
                     limit.taken *= joint

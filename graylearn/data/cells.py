@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from graylearn.errors import DataError, DataWarning, Hint, SettingsError, first_line, warn
+from graylearn.errors import DataError, DataWarning, Hint, SettingsError, warn
 
 SEPARATORS = (",", ";", "\t", "|")
 """What may part cells without being named."""
@@ -60,34 +60,31 @@ def codec_of(raw: bytes, encoding: str) -> tuple[str, bytes]:
     return _WITHOUT_MARK.get(codec, codec), b""
 
 
-def as_utf8(raw: bytes, name: str, codec: str, marked: bool, before: int = 0) -> bytes:
-    """Whole lines as UTF-8, which `before` others precede in the file; marked: a mark told the codec."""
-    if codec == "utf-8" and b"\0" in raw[:2] and not before:
+def check_utf8(raw: bytes, name: str, before: int) -> None:
+    """Refuse whole lines that are not UTF-8, and say what they may be; `before` others precede them."""
+    if b"\0" in raw[:2] and not before:
         likely = "utf-16-be" if raw[:1] == b"\0" else "utf-16-le"
         raise DataError(
             f"{name} begins like UTF-16 without its mark, not like UTF-8;", Hint("encoding", likely)
         )
-    if codec == "utf-8" and raw.isascii():
-        return raw
     try:
-        text = raw.decode(codec)
-    except UnicodeError as error:
-        if not isinstance(error, UnicodeDecodeError):  # of codecs of names, such as punycode
-            raise DataError(f"{name} is not {codec} ({first_line(error)})") from error
-        bad = raw[error.start]
-        problem = f"{name}, {_where(raw, error, before)}: byte 0x{bad:02x} is not {codec}"
-        if codec != "utf-8":
-            raise DataError(f"{problem}; try another encoding") from error
+        raw.decode()
+    except UnicodeDecodeError as error:
+        bad, where = raw[error.start], _where(raw, error, before)
         likely = next(each for each in ("cp1252", "shift_jis", "latin-1") if _decodes(raw, each))
-        hint = Hint("encoding", likely, "or whichever it was written in")
-        raise DataError(f"{problem};", hint) from error
-    if not (marked or before) and codec != "utf-8" and not raw.isascii() and _decodes(raw, "utf-8"):
-        # text beyond ASCII that happens to be UTF-8 is hardly ever anything else
+        raise DataError(
+            f"{name}, {where}: byte 0x{bad:02x} is not utf-8;",
+            Hint("encoding", likely, "or whichever it was written in"),
+        ) from error
+
+
+def note_utf8(raw: bytes, name: str, codec: str) -> None:
+    """Warn of lines that are to be read otherwise and are UTF-8: beyond ASCII that is hardly ever chance."""
+    if not raw.isascii() and _decodes(raw, "utf-8"):
         letter = next(each for each in raw.decode("utf-8") if not each.isascii())
         taken = letter.encode("utf-8").decode(codec, "replace")
         told = f"{name} is UTF-8 but read as {codec}, which takes {letter!r} for {taken!r};"
         warn(DataWarning(told, Hint("encoding", "utf-8")))
-    return raw if codec == "utf-8" else text.removeprefix("\ufeff").encode("utf-8")
 
 
 def _decodes(raw: bytes, codec: str) -> bool:
@@ -124,10 +121,11 @@ def rows_of(raw: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
     """(line that a row begins on, its cells), without blank lines: slow but exact, which pyarrow is not."""
     reader = csv.reader(lines_of(raw), delimiter=separator)
     begins = 1
-    for row in reader:
-        if row:
-            yield begins, row
-        begins = reader.line_num + 1
+    with any_field_size():
+        for row in reader:
+            if row:
+                yield begins, row
+            begins = reader.line_num + 1
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.tables import RawTable, Table
 from graylearn.errors import DataError, first_line, shortened
-from graylearn.paths import sign_of
+from graylearn.paths import Limit, sign_of
 
 NAMELESS = "the dataset"
 """The path of data that were in no file."""
@@ -226,24 +226,24 @@ def read_bytes(path: Path) -> bytes:
         raise DataError(f"{path} cannot be read ({first_line(error)}); is the file whole?") from error
 
 
-def chunks_of(path: Path, whole: bool) -> Iterator[tuple[bytes, bool]]:
-    """(some of the content of a text file, whether it is the last): CHUNK bytes at a time, or all at once.
+def chunks_of(path: Path) -> Iterator[tuple[bytes, bool]]:
+    """(some of the content of a text file, whether it is the last): CHUNK bytes at a time.
 
     Decompressed where its name says so; what is plainly no text is refused, by its name.
     """
+    packed = path.suffix.lower() in COMPRESSIONS
     try:
-        if whole:
-            raw = read_bytes(path)
-            _check_text(raw, path)
-            yield raw, True
-            return
-        with opened(path) if path.suffix.lower() in COMPRESSIONS else path.open("rb") as stream:
+        limit = Limit(path)
+        with opened(path) if packed else path.open("rb") as stream:
             raw = stream.read(CHUNK)
             _check_text(raw, path)
             while raw:
+                limit.take(len(raw) * packed)
                 yield raw, False
                 raw = stream.read(CHUNK)
             yield b"", True
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist") from error
     except ERRORS as error:
         raise DataError(f"{path} cannot be read ({first_line(error)}); is the file whole?") from error
 

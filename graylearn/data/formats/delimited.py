@@ -12,23 +12,24 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
 from graylearn.data.cells import (
     any_field_size,
-    as_utf8,
     cell,
+    check_utf8,
     codec_of,
     guessed_separator,
     lines_of,
+    note_utf8,
     records_of,
     rows_of,
     separator_line,
@@ -143,22 +144,24 @@ class _Text(Table):
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
         """The blocks in order, of some columns or of all."""
         if not self.types:
-            self._look(whole=False)
-        for part in self._parts(whole=False):
-            yield self._with_texts(part, self._table(part, self._parsed(part, self.types, columns)))
+            self._look()
+        for part in self._parts():
+            yield self._table(part, self._parsed(part, self.types, columns))
 
     def whole(self) -> RawTable:
-        """All rows."""
-        return self._look(whole=True)
+        """All blocks as one, which can also be had as it is written."""
 
-    def _look(self, whole: bool) -> RawTable:
-        """Find the types of the columns, and whether labels, ids and groups are numbers.
+        def as_written(column: str) -> pa.ChunkedArray:
+            parts = (self._text_of(part, column) for part in self._parts())
+            return pa.chunked_array([chunk for text in parts for chunk in text.chunks], pa.string())
 
-        Gives the first block, or the whole.
-        """
+        return replace(super().whole(), as_written=as_written)
+
+    def _look(self) -> None:
+        """Find the types of the columns, and whether labels, ids and groups are numbers."""
         roles: list[_Written] = []
-        self.types = {}
-        for number, part in enumerate(self._parts(whole)):
+        types: dict[str, pa.DataType] = {}
+        for number, part in enumerate(self._parts()):
             arrow = self._parsed(part)
             if number == 0:
                 if self.options.decimal is None and writes_decimal_commas(arrow, self.head.separator):
@@ -167,18 +170,16 @@ class _Text(Table):
                 if not arrow.num_rows:
                     names = ", ".join(self.head.names[:30])
                     raise DataError(f"{self.name} has a header ({names}) but no rows")
-                first, table = part, self._table(part, arrow)
-                roles = self._roles(table)
+                roles = self._roles(self._table(part, arrow))
             for field in arrow.schema:
-                self.types[field.name] = _joint(self.types.get(field.name, pa.null()), field.type)
+                types[field.name] = _joint(types.get(field.name, pa.null()), field.type)
             for role in roles:
-                if _may_lose(self.types[role.column]):
+                if _may_lose(types[role.column]):
                     role.look(self._text_of(part, role.column))
         self.as_text = [
-            role.column for role in roles if _may_lose(kind := self.types[role.column]) and role.loses(kind)
+            role.column for role in roles if _may_lose(kind := types[role.column]) and role.loses(kind)
         ]
-        self.types |= dict.fromkeys(self.as_text, pa.string())
-        return self._with_texts(first, table)
+        self.types = types | dict.fromkeys(self.as_text, pa.string())
 
     def _roles(self, table: RawTable) -> list[_Written]:
         """How the columns of labels, ids and groups are written."""
@@ -190,9 +191,9 @@ class _Text(Table):
         known = [each for each in (columns.id, columns.group) if each is not None]
         return found + [_Written(self.name, str(each), _ID_FRACTION) for each in known]
 
-    def _parts(self, whole: bool) -> Iterator[_Part]:
-        """The blocks as text; as a whole the one."""
-        for number, (before, text) in enumerate(self._chunks(whole)):
+    def _parts(self) -> Iterator[_Part]:
+        """The blocks as text."""
+        for number, (before, text) in enumerate(self._chunks()):
             if number == 0:
                 separator = "\t" if suffix_of(self.path) in _TABBED else None
                 separator = self.options.separator or separator
@@ -202,26 +203,30 @@ class _Text(Table):
             if text.strip():
                 yield _Part(before, text, number == 0 and self.head.has_header)
 
-    def _chunks(self, whole: bool) -> Iterator[tuple[int, bytes]]:
+    def _chunks(self) -> Iterator[tuple[int, bytes]]:
         """(lines before it, text in UTF-8) of whole rows: one goes on to the line where its quotes close."""
         codec, decoder, rest, before = "", None, b"", 0
-        for raw, is_last in chunks_of(self.path, whole):
+        for raw, is_last in chunks_of(self.path):
             if not codec:
                 codec, mark = codec_of(raw, self.options.encoding)
                 raw = raw.removeprefix(mark)
-                if not whole and '\n"'.encode(codec) != b'\n"':  # the bytes do not show where a row ends
+                if codec != "utf-8":
                     decoder = codecs.getincrementaldecoder(codec)()
+                    if not mark:
+                        note_utf8(raw[: raw.rfind(b"\n") + 1] or raw, self.name, codec)
             try:
                 rest += raw if decoder is None else decoder.decode(raw, is_last).encode()
             except UnicodeError as error:
                 told = f"{self.name}, after line {before}: not {codec} ({first_line(error)})"
                 raise DataError(f"{told}; try another encoding") from error
-            end = len(rest) if is_last else _last_row_end(rest)
+            guess = self.head.separator or guessed_separator(rest[:9999].decode("utf-8", "replace"))
+            end = len(rest) if is_last else _last_row_end(rest, self.options.separator or guess)
             if end or (is_last and not before):
-                of_rest = codec if decoder is None else "utf-8"
-                yield before, as_utf8(rest[:end], self.name, of_rest, bool(mark), before)
-                before += rest.count(b"\n", 0, end)
-                rest = rest[end:]
+                text, rest = rest[:end], rest[end:]
+                if decoder is None:
+                    check_utf8(text, self.name, before)
+                yield before, text
+                before += text.count(b"\n")
             elif len(rest) > LONGEST:
                 raise DataError(
                     f"{self.name}, line {before + 1}: a quote opens here or soon after and never closes"
@@ -283,25 +288,11 @@ class _Text(Table):
         """A block as a table; its ids are lines of the file."""
         lines = line_numbers(part.text, self.head.separator, arrow.num_rows, part.has_header)
         found = {"separator": self.head.separator, "decimal": self.decimal, "encoding": self.options.encoding}
-        return RawTable(
-            table_from_arrow(arrow, self.name).frame,
-            self.name,
-            part.before + lines,
-            "line",
-            MISSING_WORDS,
-            lambda column: self._text_of(part, column),
-            found,
-        )
-
-    def _with_texts(self, part: _Part, table: RawTable) -> RawTable:
-        """The same with labels, ids and groups as they are written, where they are no numbers."""
-        texts = {}
-        for column in table.frame.columns.intersection(self.as_text):
-            values = table.frame[column]
-            if not pd.api.types.is_string_dtype(values.dtype):
-                values = pd.Series(self._text_of(part, column).to_pylist(), dtype=object)
-            texts[column] = values.mask(values.isin(list(self._missing)), None)
-        return replace(table, frame=table.frame.assign(**texts)) if texts else table
+        frame = table_from_arrow(arrow, self.name).frame
+        texts = {name: frame[name] for name in frame.columns.intersection(self.as_text)}
+        texts = {name: values.mask(values.isin(list(self._missing)), None) for name, values in texts.items()}
+        frame = frame.assign(**texts) if texts else frame
+        return RawTable(frame, self.name, part.before + lines, "line", MISSING_WORDS, of_file=found)
 
 
 class _Written:
@@ -372,14 +363,21 @@ def _joint(one: pa.DataType, other: pa.DataType) -> pa.DataType:
         return pa.string()
 
 
-def _last_row_end(text: bytes) -> int:
-    """Where the last line ends that is the end of a row: as many quotes open before it as close."""
+def _last_row_end(text: bytes, separator: str) -> int:
+    """Where the last row ends that is whole: a quoted cell may go on behind the end of a line."""
     end = text.rfind(b"\n") + 1
-    is_open = text.count(b'"', 0, end) % 2 == 1
-    while is_open and end:
-        before = text.rfind(b"\n", 0, end - 1) + 1
-        is_open ^= text.count(b'"', before, end) % 2 == 1  # of this line alone: all before it took minutes
-        end = before
+    if text.count(b'"', 0, end) % 2 == 0:
+        return end
+    lines = [line + b"\n" for line in text[:end].split(b"\n")[:-1]]
+    given = (line.decode("utf-8", "replace") for line in [*lines, b"\0"])  # nobody's row
+    reader, begins = csv.reader(given, delimiter=separator), 0
+    with any_field_size(), suppress(csv.Error):
+        for row in reader:
+            if row == ["\0"]:
+                return end
+            if reader.line_num > len(lines):
+                return sum(map(len, lines[:begins]))
+            begins = reader.line_num
     return end
 
 
@@ -404,8 +402,7 @@ def head_of(raw: bytes, name: str, separator: str | None, header: bool | None) -
         raise DataError(f"{name} is empty")
     if separator is None:
         separator = told or guessed_separator(content.split(b"\n", 1)[0].decode("utf-8"))
-    with any_field_size():
-        first = next(rows_of(content, separator))[1]
+    first = next(rows_of(content, separator))[1]
     has_header = _looks_like_header(first) if header is None else header
     names = [each.strip() for each in first] if has_header else [str(index) for index in range(len(first))]
     check_unique_names(names, name)
@@ -458,18 +455,17 @@ def writes_decimal_commas(arrow: pa.Table, separator: str) -> bool:
 
 def _explain(raw: bytes, separator: str, names: list[str], name: str, lines_before: int) -> None:
     """Raise for the first row of another length than the first; pyarrow does not know its line."""
-    with any_field_size():
-        for line, cells in rows_of(raw, separator):
-            if len(cells) != len(names):
-                told = "add or remove fields, or quote those that hold a separator"
-                if len(names) == 1:  # a title, a date, the name of a program
-                    told = "where the table begins there, remove what stands above it"
-                elif len(cells) == 1:  # "(400 rows affected)"
-                    told = "where the line is no row of the table, remove it"
-                raise DataError(
-                    f"{name}, line {lines_before + line}: {counted(len(cells), 'field')} where the first "
-                    f"line has {len(names)} (separator {separator!r}); {told}"
-                )
+    for line, cells in rows_of(raw, separator):
+        if len(cells) != len(names):
+            told = "add or remove fields, or quote those that hold a separator"
+            if len(names) == 1:  # a title, a date, the name of a program
+                told = "where the table begins there, remove what stands above it"
+            elif len(cells) == 1:  # "(400 rows affected)"
+                told = "where the line is no row of the table, remove it"
+            raise DataError(
+                f"{name}, line {lines_before + line}: {counted(len(cells), 'field')} where the first "
+                f"line has {len(names)} (separator {separator!r}); {told}"
+            )
 
 
 def line_numbers(raw: bytes, separator: str, num_rows: int, has_header: bool) -> np.ndarray:
@@ -477,8 +473,7 @@ def line_numbers(raw: bytes, separator: str, num_rows: int, has_header: bool) ->
     num_lines = raw.count(b"\n") + (not raw.endswith(b"\n"))
     if num_lines == num_rows + has_header:
         return np.arange(1 + has_header, num_rows + has_header + 1, dtype=np.int64)
-    with any_field_size():
-        lines = [line for line, _ in rows_of(raw, separator)][int(has_header) :]
+    lines = [line for line, _ in rows_of(raw, separator)][int(has_header) :]
     if len(lines) != num_rows:  # the two parsers disagree on stray quotes: count rows instead
         lines = list(range(1 + has_header, num_rows + has_header + 1))
     return np.array(lines, dtype=np.int64)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -47,9 +47,7 @@ class Json(Format):
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> str | None:
         """Lines as they are, but for dropped ones and the labels of relabelled ones; of a list a copy."""
-        raw = read_bytes(path)
-        mark = codec_of(raw, "utf-8")[1]
-        body = raw.removeprefix(mark)
+        body, mark = _without_mark(read_bytes(path))
         if is_list(body):
             records = _records_of(body, str(path))
             names = list(dict.fromkeys(itertools.chain.from_iterable(records)))
@@ -103,7 +101,7 @@ def _after_blanks(line: str, at: int) -> int:
 
 
 class _Records(Table):
-    """The rows of JSON lines, or of one list, which is read as a whole; each block has the columns of all."""
+    """The rows of JSON lines, or of one list, which is one block; each block has the columns of all."""
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
         super().__init__(str(path), options)
@@ -113,38 +111,41 @@ class _Records(Table):
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
         """The blocks in order, of some columns or of all."""
         if not self.keys:
-            for table in self._blocks(whole=False):
+            for table in self._blocks():
                 self.keys |= dict.fromkeys(table.frame.columns)
+        if not self.keys:
+            raise DataError(f"{self.name} is empty")
         wanted = pd.Index(list(self.keys if columns is None else columns), dtype=object)
-        for table in self._blocks(whole=False):
+        for table in self._blocks():
             yield replace(table, frame=table.frame.reindex(columns=wanted))
 
-    def whole(self) -> RawTable:
-        """All records."""
-        for table in self._blocks(whole=True):
-            return table
-        raise DataError(f"{self.name} is empty")
-
-    def _blocks(self, whole: bool) -> Iterator[RawTable]:
+    def _blocks(self) -> Iterator[RawTable]:
         rest, before, is_first = b"", 0, True
-        for raw, is_last in chunks_of(self.path, whole):
-            rest += raw.removeprefix(codec_of(raw, "utf-8")[1]) if is_first else raw
-            listed = is_first and is_list(rest)
-            if listed and not whole:
-                raise DataError(
-                    f"{self.name} is one list, which is read as a whole: write one object per line"
-                )
+        for raw, is_last in chunks_of(self.path):
+            if is_first:
+                raw = raw.removeprefix(codec_of(raw, "utf-8")[1])
+                if is_list(raw):
+                    records = _records_of(_without_mark(read_bytes(self.path))[0], self.name)
+                    yield self._block(records, range(len(records)), "record")
+                    return
+            rest, is_first = rest + raw, False
             end = len(rest) if is_last else rest.rfind(b"\n") + 1
-            if listed:
-                records = _records_of(rest, self.name)
-                ids = np.arange(len(records))
-            else:
-                records, lines = _records_of_lines(rest[:end], self.name, before)
-                ids = np.array(lines, dtype=np.int64)
+            records, lines = _records_of_lines(rest[:end], self.name, before)
             if records:
-                yield RawTable(_frame_of(records, self.name), self.name, ids, "record" if listed else "line")
+                yield self._block(records, lines, "line")
             before += rest.count(b"\n", 0, end)
-            rest, is_first = rest[end:], False
+            rest = rest[end:]
+
+    def _block(
+        self, records: list[dict[str, Any]], ids: Sequence[int], unit: Literal["record", "line"]
+    ) -> RawTable:
+        return RawTable(_frame_of(records, self.name), self.name, np.array(ids, dtype=np.int64), unit)
+
+
+def _without_mark(raw: bytes) -> tuple[bytes, bytes]:
+    """(the content, the byte order mark before it)."""
+    mark = codec_of(raw, "utf-8")[1]
+    return raw.removeprefix(mark), mark
 
 
 def _records_of_lines(body: bytes, name: str, before: int) -> tuple[list[dict[str, Any]], list[int]]:

@@ -36,9 +36,8 @@ from graylearn.data import Contaminated
 from graylearn.data.order import canonical_order
 from graylearn.data.splits import stratified_choice
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.committee import member_seeds
 from graylearn.estimator.inputs import InputEncoder
-from graylearn.estimator.networks import build_network, training_settings
+from graylearn.estimator.networks import build_network, member_seeds, training_settings
 from graylearn.training import train_stack
 
 REVISION = refine_tables.REVISION

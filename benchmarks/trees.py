@@ -38,7 +38,7 @@ from graylearn.data import Contaminated, contaminate
 from graylearn.data.splits import stratified_choice
 from graylearn.estimator.fitting import planned
 from graylearn.estimator.networks import logits_of
-from graylearn.estimator.stages import Stage, Stages
+from graylearn.estimator.pipeline import Stage, Stages
 from reproduction.catalog import load
 
 REVISION = 2

@@ -27,8 +27,7 @@ from graylearn.data import Contaminated, Samples
 from graylearn.data.batches.augment import Augment, PixelScale, as_nhwc
 from graylearn.errors import CheckpointError, FolderTakenError
 from graylearn.estimator.networks import build_network
-from graylearn.estimator.pipeline import Pipeline, PlannedFit
-from graylearn.estimator.stages import Run, Stage, Stages
+from graylearn.estimator.pipeline import Pipeline, PlannedFit, Run, Stage, Stages
 from graylearn.estimator.trainset import plain_training_set
 from graylearn.methods import Method
 from graylearn.training import PRESETS, History, Result, Settings, seeding

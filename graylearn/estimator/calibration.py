@@ -44,16 +44,16 @@ MOST = 50_000
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """How samples scored, whose label is known."""
+    """How samples scored, whose label is known; (n,) each."""
 
     unfamiliar: Floats
-    """(n,) how little each seems to belong."""
+    """How little each seems to belong."""
     strange: Floats
-    """(n,) how little its label seems to fit: 1 - its probability."""
+    """How little its label seems to fit: 1 - its probability."""
     belongs: Floats
-    """(n,) what each counts among samples that belong."""
+    """What each counts among samples that belong."""
     right: Floats
-    """(n,) what each counts among samples whose label is right."""
+    """What each counts among samples whose label is right."""
 
 
 def seen(said: tuple[Floats, Floats | None], label: Ints, reference: dict[str, Floats]) -> Seen:
@@ -62,12 +62,18 @@ def seen(said: tuple[Floats, Floats | None], label: Ints, reference: dict[str, F
     return Seen(unfamiliarity(*said, reference), strange, np.ones(len(label)), np.ones(len(label)))
 
 
-def looked_at(rows: Ints, label: Ints) -> Ints:
-    """So many of these rows as are looked at, every class among them; label: of each row, in their order."""
-    if len(rows) <= MOST:
-        return rows
-    one_each = np.unique(label, return_index=True)[1]
-    return np.asarray(rows[np.union1d(stratified_choice(label, MOST, 0), one_each)])
+def _known(
+    network: nn.Module, preparation: Any, samples: TrainingSet, rows: Ints, audit: Audit | None
+) -> tuple[tuple[Floats, Floats | None], Ints]:
+    """What the network says of those of the rows that belong, and their labels: of at most so many as are
+    looked at, every class among them."""
+    if audit is not None and (kept := rows[audit.keep[samples.rows[rows]]]).size:
+        rows = kept
+    label = samples.y[rows]
+    if len(rows) > MOST:
+        one_each = np.unique(label, return_index=True)[1]
+        rows = rows[np.union1d(stratified_choice(label, MOST, 0), one_each)]
+    return outputs_of(network, samples.x[rows], preparation), samples.y[rows]
 
 
 def kept_aside(samples: TrainingSet, seed: int) -> Ints:
@@ -84,51 +90,37 @@ def held_out(
     pipeline: Pipeline, fitted: PipelineResult, preparation: Any, audit: Audit | None
 ) -> Seen | None:
     """The training samples as networks score them that did not see them; None where there are too few."""
-    samples = pipeline.samples
+    samples, plan = pipeline.samples, fitted.plan
     parts = [samples.aside] if len(samples.aside) else _parts(samples, pipeline.settings.seed)
-    if not parts or fitted.plan is None:
+    if not parts or plan is None:
         return None
-    plan, models = fitted.plan, iter([(fitted.network, samples.aside)])
+    models = [(fitted.network, samples.aside)]
     if not len(samples.aside):
-        models = cross_fit(lambda weights: pipeline.fit_many(plan, weights), plan.weight, parts)
-    keep = np.ones(len(samples.y), dtype=bool) if audit is None else audit.keep[samples.rows]
-    found = []
+        found = cross_fit(lambda weights: pipeline.fit_many(plan, weights), plan.weight, parts)
+        models = [(result.model, rows) for result, rows in found]
+    each = []
     for network, rows in models:
-        trained = np.ones(len(samples.y), dtype=bool)
-        trained[rows] = False
-        belonging = np.flatnonzero(trained & keep if (trained & keep).any() else trained)
-        belonging = looked_at(belonging, samples.y[belonging])
-        reference = learn_reference(
-            *outputs_of(network, samples.x[belonging], preparation), samples.y[belonging]
-        )
-        found.append(seen(outputs_of(network, samples.x[rows], preparation), samples.y[rows], reference))
-    held = np.concatenate(parts)
+        said, label = _known(network, preparation, samples, np.delete(np.arange(len(samples.y)), rows), audit)
+        new = outputs_of(network, samples.x[rows], preparation)
+        each.append(seen(new, samples.y[rows], learn_reference(*said, label)))
+    held = samples.rows[np.concatenate(parts)]
+    none = np.zeros(len(held))
     return Seen(
-        np.concatenate([part.unfamiliar for part in found]),
-        np.concatenate([part.strange for part in found]),
-        _less(audit, "foreign", samples.rows[held]),
-        _less(audit, "posterior", samples.rows[held]),
+        np.concatenate([part.unfamiliar for part in each]),
+        np.concatenate([part.strange for part in each]),
+        1.0 - (none if audit is None else audit.foreign[held]),
+        1.0 - (none if audit is None else audit.posterior[held]),
     )
 
 
-def _less(audit: Audit | None, name: str, rows: Ints) -> Floats:
-    """(n,) one less what the audit believes under this name."""
-    return np.ones(len(rows)) if audit is None else 1.0 - np.asarray(getattr(audit, name))[rows]
-
-
 def _parts(samples: TrainingSet, seed: int) -> list[Ints]:
-    """Rows of the training set to hold out, one part a network; none where there are too few."""
+    """Rows of the training set to hold out, one part per network; none where there are too few."""
     if len(np.unique(samples.rows)) < 2 * FOLDS:
         return []
     fold = samples.folds(FOLDS, seeding.derive(seed, "calibration"))
-    parts: list[Ints] = []
-    for number in range(FOLDS):
-        rows = np.flatnonzero(fold == number)
-        if len(rows):
-            parts.append(rows)
-        if sum(map(len, parts)) >= ENOUGH:
-            break
-    return parts
+    parts = [rows for number in range(FOLDS) if len(rows := np.flatnonzero(fold == number))]
+    before = np.cumsum([0, *map(len, parts)])
+    return [part for part, done in zip(parts, before, strict=False) if done < ENOUGH]
 
 
 def reference_for(
@@ -144,12 +136,7 @@ def reference_for(
     New ones score like those of the validation set; without one like the training samples did where they were
     held out; and else like the training samples themselves, which is less than new ones do.
     """
-    rows = np.arange(len(samples.y))
-    if audit is not None and audit.keep[samples.rows].any():
-        rows = rows[audit.keep[samples.rows]]
-    rows = looked_at(rows, samples.y[rows])
-    x, label = samples.x[rows], samples.y[rows]
-    said = outputs_of(network, x, preparation)
+    said, label = _known(network, preparation, samples, np.arange(len(samples.y)), audit)
     reference = learn_reference(*said, label)
     if validation is not None:
         like = seen(outputs_of(network, validation[0], preparation), validation[1], reference)

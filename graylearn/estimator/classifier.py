@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from graylearn.audit import Audit
     from graylearn.data.batches.augment import Augment
     from graylearn.estimator.networks import LastingOptimizer, NetworkLike
-    from graylearn.estimator.stages import Stages
+    from graylearn.estimator.pipeline import Stages
     from graylearn.methods import Method
 
 

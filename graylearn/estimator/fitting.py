@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from torch import nn
@@ -22,8 +23,7 @@ from graylearn.estimator.inputs import read_inputs, read_labels, read_validation
 from graylearn.estimator.models import ModelPipeline, is_model
 from graylearn.estimator.networks import LastingOptimizer, build_network, training_settings
 from graylearn.estimator.parameters import check, check_partial
-from graylearn.estimator.pipeline import Pipeline
-from graylearn.estimator.stages import Stages
+from graylearn.estimator.pipeline import Pipeline, Stages
 from graylearn.estimator.trainset import make_training_set
 from graylearn.training import Settings, seeding
 from graylearn.training.devices import choose
@@ -93,10 +93,11 @@ def planned(
     seed = seed_of(classifier)
     if audit == "held-out" and validation is None and not goes_on:
         samples = samples.without(kept_aside(samples, seed))
-    way = partial(ModelPipeline, model=network) if is_model(network) else Pipeline
+    model = HistGradientBoostingClassifier() if isinstance(network, str) else network
+    way = partial(ModelPipeline, model=model) if is_model(network) else Pipeline
     return way(
         samples,
-        partial(new_network, classifier),
+        (lambda _: nn.Identity()) if is_model(network) else partial(new_network, classifier),
         classifier.method_,
         settings_for(classifier, len(samples.y), seed),
         audit=audit,

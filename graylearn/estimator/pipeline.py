@@ -15,28 +15,53 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from scipy.special import softmax
+from torch import nn
 
-from graylearn.array_types import Floats
+from graylearn.array_types import Floats, Ints
 from graylearn.audit import Audit
 from graylearn.audit import audit as audit_samples
+from graylearn.audit.history import history_probabilities
 from graylearn.data.batches.base import Preparation
-from graylearn.estimator.committee import can_share_a_stack, can_stand_side_by_side, joined, member_seeds
-from graylearn.estimator.folds import side_by_side, single_probabilities, stacked_probabilities
-from graylearn.estimator.refine import SoftTargets, know_more, pays, soft_targets
-from graylearn.estimator.stages import Stage, Stages
+from graylearn.estimator.networks import can_share_a_stack, can_stand_side_by_side, joined, member_seeds
+from graylearn.estimator.refine import LEAST_CLASSES, SoftTargets, know_more, soft_targets
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.methods import Method
 from graylearn.nets import MLP
 from graylearn.options import OverlapSetting
-from graylearn.training import History, Result, Settings, seeding, train
+from graylearn.training import History, Result, Settings, seeding, train, train_stack
+from graylearn.training.cross_fit import cross_fit, held_out_rows, sum_by_sample
 from graylearn.training.devices import choose
 from graylearn.training.loop import Callback
+
+STACKED, SINGLE = 4, 2
+"""Folds whose networks are trained as one stack, and folds that each take a training of their own."""
+
+Stage = Literal["features", "first", "audit", "refined"]
+Made = TypeVar("Made")
+Run = Callable[..., Result]
+"""(settings, *callbacks) -> the result of training one network."""
+
+
+class Stages:
+    """What is done around the stages of a pipeline; here nothing, so that all stays in memory.
+
+    A subclass may keep what a stage made and give it back when the pipeline is run again, or tell of it.
+    """
+
+    def train(self, stage: Stage, settings: Settings, run: Run) -> Result:
+        """Train one network with `run(settings, *callbacks)`, the settings perhaps with a checkpoint."""
+        return run(settings)
+
+    def keep(self, stage: Stage, make: Callable[[], Made]) -> Made:
+        """What `make` makes: the training set and its encoder at the stage "features", an Audit at "audit", a
+        PipelineResult at "refined"."""
+        return make()
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,14 +131,16 @@ class Pipeline:
     side_by_side: bool = True
     """Whether networks are trained as one stack where they can: the committee of the second fit, and before
     it folds of the same kind, whose beliefs it learns where they know more than the labels."""
-    teach: Callable[[Tensor], Method] = SoftTargets
-    """How a network learns distributions over the classes, (M, K)."""
     validation: tuple[NDArray[Any], NDArray[np.int64]] | None = None
     """Clean samples and labels: the best epoch is kept, and one network does."""
     patience: int = 10
     """Epochs to wait for a better one."""
     stages: Stages = field(default_factory=Stages)
     """What is done around the stages."""
+    model: Any = None
+    """A model of scikit-learn's kind that judges the samples, beside the views of their features."""
+    least_classes: ClassVar[int] = LEAST_CLASSES
+    """Classes from which on what the audit believes is worth a second fit."""
 
     def run(self, network: nn.Module | None = None, members: int = 1) -> PipelineResult:
         """The fits; the first goes on from `network` where one is given, as which `members` answer.
@@ -158,61 +185,52 @@ class Pipeline:
 
     def judge(self, history: History | None) -> Audit:
         """The audit of the user's samples; history: of the first fit, None where it is not read."""
-        samples, seed = self.samples, self.settings.seed
-        classes = samples.classes.tolist()
+        samples = self.samples
+        said: dict[str, Any] = {"classes": samples.classes.tolist(), "overlap": self.overlap}
         if self.audit == "history":
             assert history is not None  # its first fit was trained
-            by_sample = samples.by_sample(history)
-            return Audit.from_history(
-                by_sample, None, samples.features, samples.ids, classes=classes, overlap=self.overlap
-            )
-        if samples.features is not None:
-            device = choose(self.settings.device)
-            return audit_samples(
-                samples.features,
-                samples.classes[samples.labels],
-                ids=samples.ids,
-                classes=classes,
-                overlap=self.overlap,
-                keep_labels=self.keep_labels,
-                groups=samples.groups,
-                seed=seed,
-                device=device,
-                log=self.settings.log,
-            )
-        alone = replace(self, validation=None)
-
-        def train_on(weight: Floats) -> Result:
-            fit = PlannedFit("audit", (self.new_network(seed),), (seed,), self.method, weight)
-            return alone.train(fit)[0]
-
-        order = samples.order
-        said = np.empty((len(samples.labels), len(classes)))
-        said[order] = single_probabilities(samples.renumbered(order), train_on, seed)
-        labels = samples.classes[samples.labels]
-        found = Audit.from_predictions(
-            said, labels, None, samples.ids, classes=classes, overlap=self.overlap, groups=samples.groups
+            return Audit.from_history(samples.by_sample(history), None, samples.features, samples.ids, **said)
+        if samples.features is None:
+            asked = replace(self.first_fit(), stage="audit")
+            return replace(self._audit_of(replace(self, validation=None).held_out(asked)), mode="held-out")
+        return audit_samples(
+            samples.features,
+            samples.classes[samples.labels],
+            model=self.model,
+            ids=samples.ids,
+            keep_labels=self.keep_labels,
+            groups=samples.groups,
+            seed=self.settings.seed,
+            device=choose(self.settings.device),
+            log=self.settings.log,
+            **said,
         )
-        return replace(found, mode="held-out")
+
+    def _audit_of(self, probabilities: Floats) -> Audit:
+        """The audit by what networks say of samples that they did not learn from."""
+        samples = self.samples
+        return Audit.from_predictions(
+            probabilities, samples.classes[samples.labels], samples.features, samples.ids,
+            classes=samples.classes.tolist(), overlap=self.overlap, groups=samples.groups,
+        )  # fmt: skip
 
     def second_fit(self, audit: Audit, *, goes_on: bool = False) -> PlannedFit | None:
         """What the second fit trains; None where it would only repeat the first.
 
         goes_on: whether the first went on from a network that was there, which labels as they are leave.
         """
-        samples, seed = self.samples, self.settings.seed
-        believed = audit if pays(audit) else None
+        samples, method, weight = self.samples, self.method, self.samples.weight
+        worth = bool(audit.suspected.any()) and len(audit.classes) >= self.least_classes
+        believed = audit if worth else None
         if believed is not None and self._is_stack and samples.features is not None:
             believed = self._asked_again()
         if believed is not None:
             targets, trust = soft_targets(believed)
-            method: str | Method = self.teach(torch.from_numpy(targets[samples.rows]))
-            weight = trust[samples.rows] * samples.weight
-        elif goes_on or not self._is_stack or self.members == 1 or not can_share_a_stack(self.method):
+            method = SoftTargets(torch.from_numpy(targets[samples.rows]))
+            weight = trust[samples.rows] * weight
+        elif goes_on or not self._is_stack or self.members == 1 or not can_share_a_stack(method):
             return None
-        else:
-            method, weight = self.method, samples.weight
-        seeds = member_seeds(seed, self.members if self._is_stack else 1)
+        seeds = member_seeds(self.settings.seed, self.members if self._is_stack else 1)
         networks = tuple(self.new_network(each) for each in seeds)
         return PlannedFit("refined", networks, tuple(seeds), method, weight, believed is not None)
 
@@ -231,32 +249,55 @@ class Pipeline:
             ).raise_if_interrupted()
 
         patience = None if self.validation is None else self.patience
-        result = self.stages.train(fit.stage, replace(self.settings, patience=patience), run)
+        settings = replace(self.settings, patience=patience, seed=fit.seeds[0])
+        result = self.stages.train(fit.stage, settings, run)
         return result, len(result.log) if result.best_epoch is None else result.best_epoch + 1
 
-    def train_committee(self, fit: PlannedFit) -> tuple[MLP, int]:
-        """Networks that differ in their first weights and the order of samples, joined; and their epochs."""
-        weight = _unless_even(fit.weight)
-        results = side_by_side(self.samples, fit.networks, fit.seeds, fit.method, self.settings, weight)
-        members = [result.model for result in results]
-        return joined([member for member in members if isinstance(member, MLP)]), len(results[0].log)
-
-    def fit_many(self, fit: PlannedFit, weights: Floats) -> list[nn.Module]:
+    def fit_many(self, fit: PlannedFit, weights: Floats) -> list[Result]:
         """Networks trained like those of a fit, one for each of several weights of the rows (models, M).
 
         One each also if the fit is a committee, and from new weights if it went on from others.
         """
-        seeds = [seeding.derive(self.settings.seed, "without", index) for index in range(len(weights))]
+        seeds = [seeding.derive(self.settings.seed, "fold", index) for index in range(len(weights))]
         networks = [self.new_network(seed) for seed in seeds]
         if self._is_stack and self.samples.features is not None and can_share_a_stack(fit.method):
-            results = side_by_side(self.samples, networks, seeds, fit.method, self.settings, weights)
-            return [result.model for result in results]
-        alone = replace(self, validation=None, stages=Stages())
+            return self._side_by_side(networks, seeds, fit.method, weights)
+        alone = self if fit.stage == "audit" else replace(self, validation=None, stages=Stages())
         fits = [
-            PlannedFit(fit.stage, (network,), (seed,), fit.method, weight)
+            replace(fit, networks=(network,), seeds=(seed,), weight=weight)
             for network, seed, weight in zip(networks, seeds, weights, strict=True)
         ]
-        return [alone.train(each)[0].model for each in fits]
+        return [alone.train(each)[0] for each in fits]
+
+    def _side_by_side(
+        self, networks: list[nn.Module], seeds: list[int], method: str | Method, weight: Floats | None
+    ) -> list[Result]:
+        """Networks trained as one stack on the rows; weight: (M,), or (networks, M), or even."""
+        results = train_stack(
+            networks, (self.samples.x, self.samples.y),
+            methods=method, seeds=seeds, settings=self.settings, sample_weight=weight,
+        )  # fmt: skip
+        return [result.raise_if_interrupted() for result in results]
+
+    def held_out(self, fit: PlannedFit) -> Floats:
+        """(N, K) what networks trained like those of a fit say of samples that they did not learn from.
+
+        The first is also asked about samples that none learned from, such as those of weight 0. Networks for
+        images are asked all through their training, of which their history tells.
+        """
+        samples, folds = self.samples, STACKED if self._is_stack else SINGLE
+        held = held_out_rows(samples.folds(folds, self.settings.seed)[None], folds)
+        asked = [np.unique(samples.rows[rows]) for rows in held]
+        asked[0] = np.union1d(asked[0], np.setdiff1d(np.arange(len(samples.labels)), samples.rows))
+
+        def said(result: Result, rows: Ints) -> Floats:
+            if samples.features is None:
+                return history_probabilities(samples.by_sample(result.history))[rows]
+            return softmax(result.predict_logits(samples.features[rows]), axis=1)
+
+        fitted = cross_fit(lambda weights: self.fit_many(fit, weights), samples.weight, held)
+        parts = ((rows, said(result, rows)) for rows, (result, _) in zip(asked, fitted, strict=True))
+        return sum_by_sample(parts, len(samples.labels), len(samples.classes))
 
     @cached_property
     def _is_stack(self) -> bool:
@@ -270,32 +311,25 @@ class Pipeline:
         if fit is None:
             return first
         kept = replace(first, members=len(fit.seeds), refined=fit.is_believed, plan=fit)
-        if self._is_stack:
-            network, epochs = self.train_committee(fit)
-            return replace(kept, network=network, epochs=epochs)
-        result, epochs = self.train(fit)
-        return replace(kept, network=result.model, preparation=result.preparation, epochs=epochs)
+        if not self._is_stack:
+            result, epochs = self.train(fit)
+            return replace(kept, network=result.model, preparation=result.preparation, epochs=epochs)
+        # networks that differ in their first weights and the order of samples, joined to one
+        weight = _unless_even(fit.weight)
+        results = self._side_by_side(list(fit.networks), list(fit.seeds), fit.method, weight)
+        members = [result.model for result in results if isinstance(result.model, MLP)]
+        return replace(kept, network=joined(members), epochs=len(results[0].log))
 
     def _asked_again(self) -> Audit | None:
         """The audit once more, by networks of the own kind; None where it is not worth a fit."""
-        order = self.samples.order
-        samples = self.samples.renumbered(order)
+        samples = self.samples
         method = self.method if can_share_a_stack(self.method) else "gl"
-        said = stacked_probabilities(samples, self.new_network, method, self.settings, self.settings.seed)
-        labels, classes = samples.classes[samples.labels], samples.classes.tolist()
-        found = Audit.from_predictions(
-            said,
-            labels,
-            samples.features,
-            samples.ids,
-            classes=classes,
-            overlap=self.overlap,
-            groups=samples.groups,
-        )
+        said = self.held_out(replace(self.first_fit(), method=method))
+        found = self._audit_of(said)
         worth = bool(found.suspected.any()) and know_more(
             found.probabilities[samples.rows], said[samples.rows], samples.y
         )
-        return found.take(np.argsort(order)) if worth else None
+        return found if worth else None
 
 
 def _unless_even(weight: Floats) -> Floats | None:

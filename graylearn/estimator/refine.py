@@ -49,11 +49,6 @@ class SoftTargets(Method):
         return -(self.distributions[step.index] * step.logits.log_softmax(1)).sum(1)
 
 
-def pays(audit: Audit) -> bool:
-    """Whether to fit again on what the audit believes: it must suspect something, among enough classes."""
-    return len(audit.classes) >= LEAST_CLASSES and bool(audit.suspected.any())
-
-
 def know_more(views: Floats, own: Floats, label: NDArray[np.int64]) -> bool:
     """Whether the pooled views (N, K) know more of the samples than networks of the own kind (N, K) do.
 

@@ -32,11 +32,10 @@ from graylearn.data.written import writing
 from graylearn.errors import FULL, CheckpointError, first_line, warn
 from graylearn.estimator import parameters as parameters_json
 from graylearn.estimator.card import CARD, card
-from graylearn.estimator.committee import wide
 from graylearn.estimator.fitted import FittedClassifier
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.models import ModelNetwork
-from graylearn.estimator.networks import build_network
+from graylearn.estimator.networks import build_network, wide
 from graylearn.estimator.rejection import check_reference
 from graylearn.nets import MLP
 from graylearn.training import History

@@ -15,7 +15,7 @@ from graylearn.estimator.calibration import reference_for
 from graylearn.estimator.classifier import GrayClassifier
 from graylearn.estimator.fitting import new_network, seed_of, settings_for
 from graylearn.estimator.inputs import InputEncoder, read_inputs
-from graylearn.estimator.stages import Stages
+from graylearn.estimator.pipeline import Stages
 from graylearn.estimator.trainset import plain_training_set
 from graylearn.training import Result, Settings, train
 

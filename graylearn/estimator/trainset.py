@@ -53,31 +53,6 @@ class TrainingSet:
         weight[aside] = 0.0
         return replace(self, weight=weight, aside=aside)
 
-    @property
-    def order(self) -> Ints:
-        """(N,) the user's samples in an order that does not depend on the one they were given in.
-
-        That of the rows to train on; samples of no weight follow, which images do in the user's order.
-        """
-        rows, first = np.unique(self.rows, return_index=True)
-        unseen = np.setdiff1d(np.arange(len(self.labels)), rows)
-        if self.features is not None and len(unseen):
-            unseen = unseen[canonical_order(self.features[unseen], self.labels[unseen])]
-        return np.concatenate([rows[np.argsort(first)], unseen])
-
-    def renumbered(self, order: Ints) -> TrainingSet:
-        """The same rows to train on, of the user's samples in another order."""
-        number = np.argsort(order)
-        features = None if self.features is None else self.features[order]
-        return replace(
-            self,
-            rows=number[self.rows],
-            features=features,
-            labels=self.labels[order],
-            ids=self.ids[order],
-            groups=None if self.groups is None else self.groups[order],
-        )
-
     def folds(self, count: int, seed: int) -> Ints:
         """(M,) the fold of each row; copies of a sample share one, and so do samples of a group.
 

@@ -27,8 +27,8 @@ from graylearn.data.samples import Samples
 from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.inputs import is_images
+from graylearn.estimator.pipeline import Made, Run, Stage, Stages
 from graylearn.estimator.saving import write_classifier
-from graylearn.estimator.stages import Made, Run, Stage, Stages
 from graylearn.options import Learning
 from graylearn.progress import duration
 from graylearn.runs.files import write_json

@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.committee import joined
-from graylearn.estimator.folds import stacked_probabilities
-from graylearn.estimator.networks import build_network, training_settings
+from graylearn.estimator.networks import build_network, joined, training_settings
+from graylearn.estimator.pipeline import Pipeline
 from graylearn.estimator.trainset import make_training_set
 from graylearn.nets import MLP
 
@@ -36,7 +35,8 @@ def asked(x, y, weight=None):
     def network(seed):
         return build_network("mlp", {"dropout": 0.0}, 2, encoder.shape, seed)
 
-    return training_set, stacked_probabilities(training_set, network, "standard", settings, 0)
+    pipeline = Pipeline(training_set, network, "standard", settings)
+    return training_set, pipeline.held_out(pipeline.first_fit())
 
 
 def test_no_network_is_asked_about_what_it_learned():

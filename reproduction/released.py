@@ -22,11 +22,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from graylearn.data import Samples
-from graylearn.data.splits import hold_out_classes, hold_out_smallest
 from reproduction.catalog.tables import RELEASED
 from reproduction.catalog.tasks import feature_sum_labels
 from reproduction.cells import CLEAN, Cell
 from reproduction.measure import majority, tested
+from reproduction.splits import hold_out_classes, hold_out_smallest
 
 EPS = 1e-5
 """Inside their logarithms of 1 - Q."""

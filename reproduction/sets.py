@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from graylearn.data import Contaminated, Samples, contaminate, keep_classes
+from graylearn.data import Contaminated, Samples, contaminate
 from graylearn.data.npz import read_arrays
 from graylearn.data.splits import stratified_choice, train_test_split
 from graylearn.errors import DataError
@@ -19,6 +19,7 @@ from reproduction.catalog import datasets_table, load
 from reproduction.catalog.files import Finder, data_folder
 from reproduction.catalog.tasks import paper_task
 from reproduction.cells import HUMAN_LABELS, Cell
+from reproduction.splits import keep_classes
 from reproduction.stand_ins import group_of, ood_classes
 
 Folder = str | os.PathLike[str] | None

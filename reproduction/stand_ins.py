@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graylearn.data import Contaminated, Samples, keep_classes
+from graylearn.data import Contaminated, Samples
 from graylearn.errors import DataError
 from reproduction.cells import Cell
+from reproduction.splits import keep_classes
 
 SHARED_WITH_CIFAR10 = {
     "n01641577": "bullfrog", "n01644900": "tailed frog",  # frog

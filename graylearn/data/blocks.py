@@ -32,7 +32,7 @@ from graylearn.data.images.cache import NoImagesError, decode
 from graylearn.data.inputs import is_hugging_face
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.remote import local
-from graylearn.data.samples import Label, Samples, encode_labels
+from graylearn.data.samples import Label, Samples, encode_labels, joined
 from graylearn.data.table_samples import columns_of, group_names, none_labelled, of_table, rows_to_read
 from graylearn.data.tables import RawTable, Table
 from graylearn.errors import DataError, Hint, counted, first_few, warn
@@ -114,17 +114,6 @@ class Blocks(ABC):
                 found.append(block.samples.take(inside))
             before += len(block.rows)
         return joined(found)
-
-
-def joined(parts: Sequence[Samples]) -> Samples:
-    """Samples of one kind and the same classes, one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    each = [part.x for part in parts]
-    x = pd.concat(each, ignore_index=True) if isinstance(each[0], pd.DataFrame) else np.concatenate(each)
-    names = ["y", "ids"] if parts[0].groups is None else ["y", "ids", "groups"]
-    others: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return replace(parts[0], x=x, **others)
 
 
 def open_blocks(source: Any, options: ReadOptions) -> Blocks:

@@ -15,13 +15,12 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.inputs import as_labels, as_rows, kind_of
-from graylearn.data.samples import Samples, checked_index, take_rows
+from graylearn.data.samples import Samples, checked_index, joined_rows, take_rows
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError, SettingsError, first_few
 
 TRUTH = ("is_ood", "is_flipped", "true_y", "source")
 """The fields of Contaminated that a training run must not see."""
-_CHUNK = 4096  # samples copied at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,18 +140,20 @@ def contaminate(
 
     is_ood = np.zeros(n_in + n_ood, dtype=bool)
     is_ood[positions.choice(n_in + n_ood, n_ood, replace=False)] = True
-    source = np.empty(len(is_ood), dtype=np.int64)
-    source[~is_ood], source[is_ood] = kept, chosen
-    true_y = np.full(len(is_ood), -1, dtype=np.int64)
-    true_y[~is_ood] = inside.y[kept]
-    given = true_y.copy()
-    given[is_ood] = ood_y
+    order = np.argsort(np.argsort(is_ood, kind="stable"))  # the samples of x stand first, in their order
+    source = np.concatenate([kept, chosen])[order]
+    true_y = np.concatenate([inside.y[kept], np.full(n_ood, -1)])[order]
+    given = np.concatenate([inside.y[kept], ood_y])[order]
     is_flipped = _flip(given, ~is_ood, flip, K, flips)
+    rows = joined_rows([take_rows(inside.x, kept), _converted(take_rows(ood_rows, chosen), inside.x)])
+    rows = take_rows(rows, order)
     return Contaminated(
-        x=_mix_rows(inside.x, ood_rows, is_ood, source),
+        x=rows.reset_index(drop=True) if isinstance(rows, pd.DataFrame) else rows,
         y=given,
         classes=inside.classes,
-        ids=_mix_ids(inside.ids if isinstance(x, Samples) else None, ood_ids, is_ood, source),
+        ids=_mixed_ids(inside.ids[kept], None if ood_ids is None else ood_ids[chosen], order)
+        if isinstance(x, Samples)
+        else np.arange(len(order)),
         kind=inside.kind,
         is_ood=is_ood,
         is_flipped=is_flipped,
@@ -263,109 +264,47 @@ def _flip(y: np.ndarray, may_flip: np.ndarray, flip: float, K: int, rng: np.rand
     return is_flipped
 
 
-def _mix_rows(x: Any, ood_x: Any, is_ood: np.ndarray, source: np.ndarray) -> Any:
-    """Rows of both sides in the order of the mixture, with the type of x."""
-    if isinstance(x, pd.DataFrame):
-        return _mix_frames(x, ood_x, is_ood, source)
-    mixed = np.empty((len(source), *x.shape[1:]), dtype=x.dtype)
-    for start in range(0, len(source), _CHUNK):  # by and by, so that a memory map is not held twice
-        part = slice(start, start + _CHUNK)
-        ood, rows = is_ood[part], source[part]
-        mixed[part][~ood] = x[rows[~ood]]
-        mixed[part][ood] = _converted(ood_x[rows[ood]], x.dtype)
-    return mixed
-
-
-def _mix_frames(x: pd.DataFrame, ood_x: pd.DataFrame, is_ood: np.ndarray, source: np.ndarray) -> pd.DataFrame:
-    inside, ood = _shared_categories(x.iloc[source[~is_ood]], ood_x.iloc[source[is_ood]])
-    rows = pd.concat([inside, ood] if len(ood) else [inside], ignore_index=True)
-    row = np.empty(len(source), dtype=np.int64)
-    row[~is_ood] = np.arange(len(inside))
-    row[is_ood] = np.arange(len(inside), len(source))
-    return rows.iloc[row].reset_index(drop=True)
-
-
-def _converted(ood_x: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+def _converted(rows: Any, x: Any) -> Any:
     """OOD rows in the type of x; whole numbers must survive it."""
-    rows = ood_x.astype(dtype, casting="same_kind")
-    if dtype.kind in "iu" and not np.array_equal(rows, ood_x):
+    if isinstance(rows, pd.DataFrame):
+        return rows
+    found = rows.astype(x.dtype, casting="same_kind")
+    if x.dtype.kind in "iu" and not np.array_equal(found, rows):
         raise DataError(
-            f"ood_x holds numbers that the type of x, {dtype}, cannot; convert x to {ood_x.dtype}"
+            f"ood_x holds numbers that the type of x, {x.dtype}, cannot; convert x to {rows.dtype}"
         )
-    return rows
+    return found
 
 
-def _shared_categories(x: pd.DataFrame, ood_x: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Both frames with the same categories, else pandas would turn the joined column into objects."""
-    x, ood_x = x.copy(deep=False), ood_x.copy(deep=False)
-    for column, *dtypes in zip(x.columns, x.dtypes, ood_x.dtypes, strict=True):
-        if all(isinstance(dtype, pd.CategoricalDtype) for dtype in dtypes):
-            extra = ood_x[column].cat.categories.difference(x[column].cat.categories)
-            x[column] = x[column].cat.add_categories(extra)
-            ood_x[column] = ood_x[column].astype(x[column].dtype)
-    return x, ood_x
-
-
-def _mix_ids(
-    ids: np.ndarray | None, ood_ids: np.ndarray | None, is_ood: np.ndarray, source: np.ndarray
-) -> np.ndarray:
+def _mixed_ids(ids: np.ndarray, ood_ids: np.ndarray | None, order: np.ndarray) -> np.ndarray:
     """The ids of both sides where both have some of one type and no two are equal, else 0..N-1."""
-    rows = np.arange(len(source))
-    if ids is None or ood_ids is None or ids.dtype.kind != ood_ids.dtype.kind:
-        return rows
-    both = np.concatenate([ids[source[~is_ood]], ood_ids[source[is_ood]]])
-    if pd.Index(both).has_duplicates:
-        return rows
-    mixed = np.empty(len(source), dtype=both.dtype)
-    mixed[~is_ood], mixed[is_ood] = both[: (~is_ood).sum()], both[(~is_ood).sum() :]
-    return mixed
+    if ood_ids is not None and ids.dtype.kind == ood_ids.dtype.kind:
+        both = np.concatenate([ids, ood_ids])
+        if not pd.Index(both).has_duplicates:
+            return np.asarray(both[order])
+    return np.arange(len(order))
 
 
 def _clusters(x: Any, count: int, seed: int) -> np.ndarray:
     """Cut the samples into at most `count` clusters of similar ones; (N,) their numbers."""
     # scikit-learn takes a second to import and most programs never come here.
     from sklearn.cluster import MiniBatchKMeans
-    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.preprocessing import StandardScaler
+
+    from graylearn.data.encoding.encode import TableEncoder
+    from graylearn.data.encoding.words import letters
 
     n = len(x)
     if n <= count:
         return np.arange(n)
     with warnings.catch_warnings():
-        # Fewer distinct samples than clusters: the clusters found are then the distinct samples.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        kmeans = MiniBatchKMeans(n_clusters=count, n_init=3, random_state=seed)
-        return np.asarray(kmeans.fit_predict(_as_numbers(x)))
-
-
-def _as_numbers(x: Any) -> Any:
-    """Each sample as a row of numbers of similar scale."""
-    if isinstance(x, pd.DataFrame):
-        numbers = x.select_dtypes("number")
-        # Dates and nested values have no distance here; categories count as 0/1 columns of their own.
-        words = x.select_dtypes(["object", "string", "category", "bool"]).astype("string")
-        x = np.hstack([numbers.to_numpy(dtype=np.float64, na_value=np.nan), _one_hot(words)])
-    elif x.dtype == object:
-        from sklearn.feature_extraction.text import HashingVectorizer
-
-        return HashingVectorizer(n_features=2**12).transform(x)
-    with np.errstate(over="ignore"):  # what float32 cannot hold counts as missing
-        rows: np.ndarray = np.array(x, dtype=np.float32).reshape(len(x), -1)
-    rows[~np.isfinite(rows)] = np.nan
-    rows = rows - _of_columns(np.nanmean, rows)
-    spread = _of_columns(np.nanstd, rows)
-    return np.nan_to_num(rows / np.where(spread > 0, spread, 1))
-
-
-def _of_columns(statistic: Any, rows: np.ndarray) -> np.ndarray:
-    """A statistic of each column; 0 for a column without a finite value."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        values: np.ndarray = np.nan_to_num(statistic(rows, axis=0))
-        return values
-
-
-def _one_hot(words: pd.DataFrame) -> np.ndarray:
-    """0/1 columns for the values of each column."""
-    if not words.shape[1]:
-        return np.empty((len(words), 0))
-    return pd.get_dummies(words, dtype=np.float64).to_numpy()
+        warnings.simplefilter("ignore")  # of columns, and of fewer distinct samples than clusters
+        if isinstance(x, pd.DataFrame):
+            rows = TableEncoder(id_like="keep", constant="keep").fit_transform(x)
+        elif x.dtype == object:
+            rows = letters(x, 1 << 12)
+        else:
+            rows = np.array(x, dtype=np.float32).reshape(n, -1)
+            rows[~np.isfinite(rows)] = np.nan
+            rows = np.nan_to_num(StandardScaler().fit_transform(rows))
+        return np.asarray(MiniBatchKMeans(count, n_init=3, random_state=seed).fit_predict(rows))

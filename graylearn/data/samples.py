@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import union_categoricals
 
 from graylearn.errors import DataError, are, first_few
 
@@ -94,6 +95,29 @@ class Samples:
 def take_rows(x: Any, index: Any) -> Any:
     """Rows of an array or a frame; `index` as for an array."""
     return x.iloc[index] if isinstance(x, pd.DataFrame) else x[index]
+
+
+def joined(parts: Sequence[Samples]) -> Samples:
+    """Samples of one kind and the same classes, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    names = ["y", "ids"] if parts[0].groups is None else ["y", "ids", "groups"]
+    others: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return replace(parts[0], x=joined_rows([part.x for part in parts]), **others)
+
+
+def joined_rows(parts: Sequence[Any]) -> Any:
+    """Arrays, or frames of the same columns, one after the other."""
+    if not isinstance(parts[0], pd.DataFrame):
+        return np.concatenate(parts)
+    parts = [part.copy(deep=False) for part in parts if len(part)] or [parts[0]]
+    for name in parts[0].columns:
+        kinds = {each[name].dtype for each in parts}
+        if len(kinds) > 1 and all(isinstance(kind, pd.CategoricalDtype) for kind in kinds):
+            known = union_categoricals([each[name] for each in parts], ignore_order=True).categories
+            for each in parts:
+                each[name] = each[name].cat.set_categories(known)
+    return pd.concat(parts, ignore_index=True)
 
 
 def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.ndarray, tuple[Label, ...]]:

@@ -1,15 +1,12 @@
-"""One-line splits: train and test, classes held out as out-of-distribution (OOD), ten sources."""
+"""Train and test, of the same share of every class and of whole groups."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from graylearn.data.groups import label_of_groups
-from graylearn.data.samples import Label, Samples
-from graylearn.errors import DataError, SettingsError, first_few
+from graylearn.data.samples import Samples
+from graylearn.errors import DataError, SettingsError
 
 
 def train_test_split(samples: Samples, test: float = 0.2, seed: int = 0) -> tuple[Samples, Samples]:
@@ -22,64 +19,6 @@ def train_test_split(samples: Samples, test: float = 0.2, seed: int = 0) -> tupl
         raise SettingsError(f"test is {test}; it is the share kept for testing and lies between 0 and 1")
     in_test = chosen_for_test(samples, test, seed)
     return samples.take(~in_test), samples.take(in_test)
-
-
-def hold_out_classes(
-    samples: Samples, ood_classes: Sequence[Label] | int, seed: int = 0
-) -> tuple[Samples, Samples]:
-    """Cut into (in-distribution, OOD) by class: the labels named, or that many drawn at random.
-
-    Each part has only its own classes, numbered anew in the same order.
-    """
-    if isinstance(ood_classes, int):
-        if not 0 < ood_classes < samples.num_classes:
-            raise SettingsError(
-                f"cannot hold out {ood_classes} of {samples.num_classes} classes; "
-                f"choose between 1 and {samples.num_classes - 1}"
-            )
-        drawn = np.random.default_rng(seed).choice(samples.num_classes, ood_classes, replace=False)
-        ood_classes = [samples.classes[index] for index in sorted(drawn)]
-    held_out = set(ood_classes)
-    inside = [label for label in samples.classes if label not in held_out]
-    if not inside:
-        raise DataError("every class is held out; leave at least one in-distribution class")
-    return keep_classes(samples, inside), keep_classes(samples, ood_classes)
-
-
-def hold_out_smallest(samples: Samples) -> tuple[Samples, Samples]:
-    """Cut into (in-distribution, OOD) where the OOD class is the one with fewest samples.
-
-    Classes without a sample do not count; of several equally small the first in class order is taken.
-    """
-    counts = samples.class_counts
-    present = np.flatnonzero(counts)
-    if len(present) < 2:
-        raise DataError(f"holding a class out needs samples of two classes or more, there are {len(present)}")
-    smallest = present[np.argmin(counts[present])]
-    return hold_out_classes(samples, [samples.classes[smallest]])
-
-
-def split_sources(samples: Samples, sources: int = 10) -> tuple[Samples, ...]:
-    """Cut the classes, in order, into equal groups: 100 classes make ten sources of ten classes."""
-    if sources < 1 or samples.num_classes == 0 or samples.num_classes % sources:
-        raise DataError(
-            f"{samples.num_classes} classes cannot be cut into {sources} equal sources; "
-            "choose a number that divides them"
-        )
-    size = samples.num_classes // sources
-    starts = range(0, samples.num_classes, size)
-    return tuple(keep_classes(samples, samples.classes[start : start + size]) for start in starts)
-
-
-def keep_classes(samples: Samples, labels: Sequence[Label]) -> Samples:
-    """The samples of some classes only, in the order of the data; classes are numbered as in `labels`."""
-    indices = [_index_of(samples, label) for label in labels]
-    if len(set(indices)) < len(indices):
-        raise DataError(f"a class is named twice in {list(labels)}")
-    new_index = np.full(samples.num_classes, -1)
-    new_index[indices] = np.arange(len(indices))
-    kept = samples.take(np.isin(samples.y, indices))
-    return replace(kept, y=new_index[kept.y], classes=tuple(samples.classes[index] for index in indices))
 
 
 def chosen_for_test(samples: Samples, share: float, seed: int) -> np.ndarray:
@@ -141,10 +80,3 @@ def stratified_choice(y: np.ndarray, count: int, seed: int, *, leave_one: bool =
     by_group = shuffled[np.argsort(group[shuffled], kind="stable")]
     rank = np.arange(len(y)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return np.sort(by_group[rank < np.repeat(take, sizes)])
-
-
-def _index_of(samples: Samples, label: Label) -> int:
-    """Where a label stands among the classes."""
-    if label not in samples.classes:
-        raise DataError(f"class {label!r} is not among the classes {first_few(samples.classes)}")
-    return samples.classes.index(label)

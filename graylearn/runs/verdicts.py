@@ -15,9 +15,8 @@ from graylearn.array_types import Ints
 from graylearn.audit.duplicates import Duplicates
 from graylearn.audit.kinds import KINDS, LEVELS, SURE
 from graylearn.data.atomic import replacing
-from graylearn.data.blocks import joined
 from graylearn.data.formats import Origin
-from graylearn.data.samples import Label, Samples
+from graylearn.data.samples import Label, Samples, joined
 from graylearn.estimator import GrayClassifier
 from graylearn.runs.copies import group_column
 from graylearn.runs.files import added_to

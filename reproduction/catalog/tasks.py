@@ -9,8 +9,9 @@ import torch
 
 from graylearn.data.contaminate import Contaminated, contaminate
 from graylearn.data.samples import Samples
-from graylearn.data.splits import hold_out_smallest, train_test_split
+from graylearn.data.splits import train_test_split
 from reproduction.catalog.entries import CATALOG
+from reproduction.splits import hold_out_smallest
 
 TABLES: tuple[str, ...] = tuple(entry.name for entry in CATALOG.values() if entry.kind == "table")
 """The names of the paper's eight tables."""

@@ -15,6 +15,7 @@ from graylearn.data.blocks import count_rows, open_blocks
 from graylearn.data.formats import Change, _arrow, _base, delimited, format_of, hugging_face, parquet
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
+from graylearn.data.samples import joined
 from graylearn.errors import DataError
 
 
@@ -33,7 +34,7 @@ def check(blocks, whole, start=None):
     """All blocks give what a reading of the whole gives, and so do those from `start` on."""
     assert blocks.label_counts() == dict(zip(whole.classes, whole.class_counts.tolist(), strict=True))
     found = list(blocks.read(whole.classes))
-    joint = blocks_module.joined([block.samples for block in found])
+    joint = joined([block.samples for block in found])
     assert joint.ids.tolist() == whole.ids.tolist()
     assert joint.y.tolist() == whole.y.tolist()
     if isinstance(whole.x, pd.DataFrame):

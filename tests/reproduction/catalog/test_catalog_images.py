@@ -18,7 +18,6 @@ from published_images import (
 )
 
 from graylearn.data.samples import Samples
-from graylearn.data.splits import split_sources
 from reproduction.catalog import CATALOG, datasets_table, load
 
 pytestmark = pytest.mark.usefixtures("image_cache")
@@ -74,7 +73,6 @@ def test_mini_imagenet_is_one_part_with_all_pictures(tmp_path, layout):
     assert len(test) == 0
     check_colours(train)
     assert all((tmp_path / "mini-imagenet" / path).is_file() for path in train.ids)
-    assert len(split_sources(train, 3)) == 3
 
 
 def test_tiny_imagenet_takes_the_published_val_for_test(tmp_path):

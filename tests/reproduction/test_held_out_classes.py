@@ -1,0 +1,65 @@
+"""Classes held out: every sample once, and the classes numbered anew."""
+
+import numpy as np
+import pytest
+
+from graylearn.data.samples import Samples
+from graylearn.errors import DataError, SettingsError
+from reproduction.splits import hold_out_classes, hold_out_smallest, keep_classes
+
+
+def make(counts, classes=None):
+    """Samples whose x holds their class, so that a lost or mixed-up label shows."""
+    y = np.random.default_rng(7).permutation(np.repeat(np.arange(len(counts)), counts))
+    classes = classes or tuple(f"class {place}" for place in range(len(counts)))
+    return Samples(y[:, None].astype(float), y, classes, np.arange(len(y)) + 1000, "array")
+
+
+def original_labels(samples, classes):
+    return [classes[int(row[0])] for row in samples.x]
+
+
+def test_named_classes_are_held_out():
+    samples = make([3, 4, 5, 6], ("cat", "dog", "eel", "fox"))
+    inside, ood = hold_out_classes(samples, ["eel", "cat"])
+    assert inside.classes == ("dog", "fox")
+    assert ood.classes == ("eel", "cat")
+    assert inside.class_counts.tolist() == [4, 6]
+    assert ood.class_counts.tolist() == [5, 3]
+    assert [inside.classes[place] for place in inside.y] == original_labels(inside, samples.classes)
+    assert [ood.classes[place] for place in ood.y] == original_labels(ood, samples.classes)
+    assert not set(inside.ids) & set(ood.ids)
+
+
+def test_a_number_of_classes_is_held_out_at_random():
+    samples = make([2] * 20)
+    inside, ood = hold_out_classes(samples, 4, seed=3)
+    assert (inside.num_classes, ood.num_classes) == (16, 4)
+    assert not set(inside.classes) & set(ood.classes)
+    assert hold_out_classes(samples, 4, seed=3)[1].classes == ood.classes
+    assert len({hold_out_classes(samples, 4, seed=seed)[1].classes for seed in range(5)}) > 1
+
+
+@pytest.mark.parametrize("count", [0, 4])
+def test_a_number_of_classes_that_cannot_be_held_out_is_refused(count):
+    with pytest.raises(SettingsError, match="choose between 1 and 3"):
+        hold_out_classes(make([2, 2, 2, 2]), count)
+
+
+def test_unknown_repeated_or_all_classes_are_refused():
+    samples = make([2, 2], ("a", "b"))
+    with pytest.raises(DataError, match="'c' is not among the classes a, b"):
+        hold_out_classes(samples, ["c"])
+    with pytest.raises(DataError, match="every class is held out"):
+        hold_out_classes(samples, ["a", "b"])
+    with pytest.raises(DataError, match="named twice"):
+        keep_classes(samples, ["a", "a"])
+
+
+def test_the_smallest_class_is_held_out():
+    inside, ood = hold_out_smallest(make([9, 0, 4, 7, 4]))
+    assert ood.classes == ("class 2",)  # class 1 has no sample; of 2 and 4 the first
+    assert len(ood) == 4
+    assert inside.classes == ("class 0", "class 1", "class 3", "class 4")
+    with pytest.raises(DataError, match="two classes or more, there are 1"):
+        hold_out_smallest(make([5, 0]))

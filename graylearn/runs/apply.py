@@ -83,20 +83,15 @@ def apply_decisions(
         check_unchanged(where, origin.form, recorded.ids, recorded.hashes, saved.fingerprint)
         note = form.rewrite(where, partial, origin, replace(change, link=link).with_rows(origin.left_out))
     kept = sum(change.keep)
+    rows = [(index, row) for index, row in enumerate(change.label_of) if change.keep[index]]
     return {
         "out": str(target.absolute()),
         "note": note,
         "samples": len(change.keep),
         "kept": kept,
         "dropped": len(change.keep) - kept,
-        "relabelled": sum(
-            keep and row != index
-            for index, (keep, row) in enumerate(zip(change.keep, change.label_of, strict=True))
-        ),
-        "classes_gone": sorted(
-            set(recorded.labels)
-            - {recorded.labels[row] for keep, row in zip(change.keep, change.label_of, strict=True) if keep}
-        ),
+        "relabelled": sum(row != index for index, row in rows),
+        "classes_gone": sorted(set(recorded.labels) - {recorded.labels[row] for _, row in rows}),
         "copies_dropped": before - kept,
         "groups_contradicting": contradicting,
         "decisions": len(found),
@@ -113,11 +108,12 @@ def data_name(run: str | Path) -> str:
     """What the data of a run are called; a folder cannot be written to standard output."""
     folder = RunFolder(run)
     folder.check_finished()
-    path = Path(read_source(folder).origin.path)
+    origin = read_source(folder).origin
+    path = Path(origin.path)
     if path.is_dir() or not path.suffix:
         raise SettingsError(f"{path} is a folder, which standard output cannot hold: name one with --out")
-    ending = FORMATS[read_source(folder).origin.form].endings(path)
-    return path.name if suffix_of(path) in ending else f"{path.name}{ending[0]}"
+    endings = FORMATS[origin.form].endings(path)
+    return path.name if suffix_of(path) in endings else f"{path.name}{endings[0]}"
 
 
 def _check_same_run(decisions: list[Decision], recorded: Recorded, fingerprint: str | None) -> None:
@@ -140,21 +136,19 @@ def _check_same_run(decisions: list[Decision], recorded: Recorded, fingerprint: 
 
 def _check_losses(recorded: Recorded, change: Change, ask: Callable[[str], bool] | None) -> None:
     """Ask before most of a class goes on the word of the audit alone, which may not understand that class."""
+    now = [recorded.labels[row] for row in change.label_of]
+    pairs = Counter(zip(recorded.labels, now, strict=True))
     labels = Counter(recorded.labels)
     left = Counter(
         label
-        for label, keep, row in zip(recorded.labels, change.keep, change.label_of, strict=True)
-        if keep and recorded.labels[row] == label
+        for label, new, keep in zip(recorded.labels, now, change.keep, strict=True)
+        if keep and new == label
     )
-    now = {label: set[str]() for label in labels}
-    for label, row in zip(recorded.labels, change.label_of, strict=True):
-        now[label].add(recorded.labels[row])
+    misspelt = {label for label, new in pairs if new != label and are_near(label, new)}
     lost = [
         label
         for label, count in labels.items()
-        if count >= FEW
-        and 2 * left[label] < count
-        and not any(are_near(label, other) for other in now[label] - {label})  # a class that was misspelt
+        if count >= FEW and 2 * left[label] < count and label not in misspelt
     ]
     if not lost:
         return
@@ -170,15 +164,16 @@ def _check_losses(recorded: Recorded, change: Change, ask: Callable[[str], bool]
 
 def _check_form(target: Path, data: Path, origin: Origin) -> None:
     form = FORMATS[origin.form]
-    if not form.may_become(data, target) and form.takes_any_folder:
+    if form.may_become(data, target):
+        return
+    if form.takes_any_folder:
         raise SettingsError(
             f"{target} would be a folder, as {data.name} is: leave {target.suffix!r} out of its name, or "
             "let it end in '.csv' for a list of the images"
         )
-    if not form.may_become(data, target):
-        endings, own = form.endings(data), suffix_of(data)
-        told = f"{own!r} too" if own in endings else " or ".join(map(repr, endings[:2]))
-        raise SettingsError(f"{target} cannot hold what becomes of {data.name}: let its name end in {told}")
+    endings, own = form.endings(data), suffix_of(data)
+    told = f"{own!r} too" if own in endings else " or ".join(map(repr, endings[:2]))
+    raise SettingsError(f"{target} cannot hold what becomes of {data.name}: let its name end in {told}")
 
 
 def _check_there(data: Path) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,14 +48,12 @@ WORDS = {
 }
 """What each kind of finding says of a sample."""
 NAMES = {
-    "mislabelled": "mislabelled",
-    "ood": "ood",
     "contradicting": "copies with another label",
     "leaked": "in the test set as well",
     "picture": "pictures that show little",
     "copy": "copies with the same label",
 }
-"""The same, where findings are counted."""
+"""The same, where findings are counted and the kind alone would not tell."""
 FOUND = tuple(kind for kind in WORDS if kind != "copy")
 """Those that are looked for without being asked: equal samples of one class may well be meant."""
 
@@ -104,9 +102,9 @@ class Checked:
     """How many it holds."""
     problems: tuple[Problem, ...]
     """The new ones first."""
-    gone: int
+    gone: int = 0
     """Accepted ones that are no longer there."""
-    allowed: int
+    allowed: int = 0
     """New suspects that may be: samples, whatever is wrong with each."""
     kinds: tuple[str, ...] = FOUND
     """What was looked for."""
@@ -129,9 +127,8 @@ class Checked:
     def words(self) -> str:
         """For people, in one sentence."""
         known = [each for each in self.problems if not each.is_new]
-        verdict = "passes" if self.passes else "fails"
-        told = f"{self.data} {verdict}: {_tally(self.new, 'new suspect')} in {self.samples:,} samples "
-        told += f"({self.allowed:,} allowed)"
+        told = f"{self.data} {'passes' if self.passes else 'fails'}: {_tally(self.new, 'new suspect')} in "
+        told += f"{self.samples:,} samples ({self.allowed:,} allowed)"
         told += f", {_tally(known, 'accepted one')}" if known else ""
         return told + (f", {counted(self.gone, 'accepted finding')} no longer there" if self.gone else "")
 
@@ -144,7 +141,7 @@ def _samples(problems: Sequence[Problem]) -> set[str]:
 def _tally(problems: Sequence[Problem], noun: str) -> str:
     """How many samples there are, and what is wrong with them."""
     count, kinds = len(_samples(problems)), Counter(each.kind for each in problems)
-    told = ", ".join(f"{kinds[kind]:,} {NAMES[kind]}" for kind in NAMES if kinds[kind])
+    told = ", ".join(f"{kinds[kind]:,} {NAMES.get(kind, kind)}" for kind in WORDS if kinds[kind])
     if len(problems) > count:
         told += "; some are more than one of these"
     return counted(count, noun) + (f" ({told})" if told else "")
@@ -186,25 +183,27 @@ def check(
             if settings.test is not None:
                 test = read_test(settings, data.encoding.size, data.origin)
                 data = replace(data, shown_test=test)
-            found = _problems(data, find(data, Path(folder), progress), progress)
+            judged = find(data, Path(folder), progress)
+        problems = _problems(data, judged)
+        found = Checked(
+            settings.data,
+            judged.samples,
+            problems,
+            notes=tuple(judged.notes),
+            data_notes=tuple(progress.notes),
+        )
         if kept is not None and data.origin.columns.path is None:  # images change, their table does not
-            told = [asdict(each) for each in found.problems]
-            write_json(kept, {**found._asdict(), "problems": told})
-    samples, problems, notes, data_notes = found
+            write_json(kept, asdict(found))
     kinds = tuple(WORDS) if copies else FOUND
-    problems = [each for each in problems if each.kind in kinds]
-    marked = [replace(each, is_new=each.known_by not in accepted) for each in problems]
-    marked.sort(key=lambda each: not each.is_new)
-    still = {each.known_by for each in problems}
-    return Checked(
-        settings.data,
-        samples,
-        tuple(marked),
-        len(accepted - still),
-        allowed_of(max_suspects, samples),
-        kinds,
-        tuple(notes),
-        tuple(data_notes),
+    problems = tuple(
+        replace(each, is_new=each.known_by not in accepted) for each in found.problems if each.kind in kinds
+    )
+    return replace(
+        found,
+        problems=tuple(sorted(problems, key=lambda each: not each.is_new)),
+        gone=len(accepted - {each.known_by for each in problems}),
+        allowed=allowed_of(max_suspects, found.samples),
+        kinds=kinds,
     )
 
 
@@ -268,25 +267,16 @@ def fingerprint(settings: RunSettings) -> str:
     return hashlib.sha256("\n".join(parts).encode(errors="backslashreplace")).hexdigest()[:32]
 
 
-class _Found(NamedTuple):
-    """What an audit found, as the cache keeps it."""
-
-    samples: int
-    problems: list[Problem]
-    notes: list[str]
-    data_notes: list[str]
-
-
-def _kept(path: Path | None) -> _Found | None:
+def _kept(path: Path | None) -> Checked | None:
     """What the cache has; None where it has nothing, or something that is damaged or of another version."""
     try:
         saved = {} if path is None else json.loads(path.read_text(encoding="utf-8"))
-        return _Found(**{**saved, "problems": [Problem(**each) for each in saved["problems"]]})
+        return Checked(**{**saved, "problems": tuple(Problem(**each) for each in saved["problems"])})
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _problems(data: Prepared | Opened, found: Found, progress: RunProgress) -> _Found:
+def _problems(data: Prepared | Opened, found: Found) -> tuple[Problem, ...]:
     """What is wrong with which sample, kind by kind."""
     wrong: dict[int, list[tuple[str, str | None, str]]] = {}
     for words, indices in found.pictures.items():
@@ -320,8 +310,7 @@ def _problems(data: Prepared | Opened, found: Found, progress: RunProgress) -> _
                 for kind, suggested, level in wrong.pop(begin + at)
             ]
         begin += len(samples)
-    problems.sort(key=lambda each: list(WORDS).index(each.kind))
-    return _Found(found.samples, problems, list(found.notes), progress.notes)
+    return tuple(sorted(problems, key=lambda each: list(WORDS).index(each.kind)))
 
 
 def _keys(samples: Samples, hashes: Iterable[Any] | None) -> list[str]:

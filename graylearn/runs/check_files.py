@@ -36,55 +36,42 @@ def junit(checked: Checked) -> str:
 
     All that the schema of Ant's JUnit reports asks for is there, also what a check has nothing to say of.
     """
-    suite = ElementTree.Element("testsuite", name=_printable(f"graylearn check {Path(checked.data).name}"))
+    counts = dict.fromkeys(("errors", "skipped", "time", "id"), "0")
+    suite = ElementTree.Element(
+        "testsuite",
+        counts,
+        name=_printable(f"graylearn check {Path(checked.data).name}"),
+        tests=str(len(checked.kinds)),
+        package="graylearn",
+        hostname="localhost",
+        timestamp=time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()),
+    )
     ElementTree.SubElement(suite, "properties")
-    failures, let = 0, []
+    let: list[str] = []
     for kind in checked.kinds:
-        words = WORDS[kind]
-        case = ElementTree.SubElement(
-            suite, "testcase", classname="graylearn.check", name=f"no sample {words}", time="0"
-        )
+        named = {"classname": "graylearn.check", "name": f"no sample {WORDS[kind]}", "time": "0"}
+        case = ElementTree.SubElement(suite, "testcase", named)
         new = [each.words for each in checked.new if each.kind == kind]
-        if new and not checked.passes:
-            failures += 1
-            failure = ElementTree.SubElement(case, "failure", message=f"{len(new)} new: {words}", type=kind)
-            failure.text = _printable("\n".join(new))
-        else:
+        if checked.passes:
             let += new
+        elif new:
+            failed = {"message": f"{len(new)} new: {WORDS[kind]}", "type": kind}
+            ElementTree.SubElement(case, "failure", failed).text = _printable("\n".join(new))
+    suite.set("failures", str(len(suite.findall("*/failure"))))
     ElementTree.SubElement(suite, "system-out").text = _printable("\n".join(let))
     ElementTree.SubElement(suite, "system-err")
-    counts = {
-        "tests": len(checked.kinds),
-        "failures": failures,
-        "errors": 0,
-        "skipped": 0,
-        "time": 0,
-        "id": 0,
-    }
-    for name, count in counts.items():
-        suite.set(name, str(count))
-    suite.set("package", "graylearn")
-    suite.set("hostname", "localhost")
-    suite.set("timestamp", time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()))
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
     ElementTree.indent(suites)
-    return (
-        '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
-    )
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
 
 def sarif(checked: Checked) -> str:
     """A SARIF log of version 2.1.0, which code hosts show beside the lines of the file."""
     rules = [{"id": kind, "shortDescription": {"text": f"A sample {words}"}} for kind, words in WORDS.items()]
     driver = {"name": "graylearn", "version": graylearn.__version__, "rules": rules}
-    log = {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [
-            {"tool": {"driver": driver}, "results": [_result(each, checked) for each in checked.problems]}
-        ],
-    }
+    run = {"tool": {"driver": driver}, "results": [_result(each, checked) for each in checked.problems]}
+    log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -40,20 +40,21 @@ class Recorded:
 def read_recorded(folder: RunFolder) -> Recorded:
     """The samples and suspects of a finished run."""
     try:
-        samples = pq.read_table(folder.samples)
-        audit = pq.read_table(folder.audit_parquet)
+        samples, audit = pq.read_table(folder.samples), pq.read_table(folder.audit_parquet)
         flagged = audit.filter(audit["suspected"]).to_pylist()
-        suspects = {
-            str(row["id"]): None if row["suggested"] is None else str(row["suggested"]) for row in flagged
-        }
-        sure = {str(row["id"]) for row in flagged if row["level"] == "sure"}
-        hashes = samples["sha256"].to_pylist() if "sha256" in samples.column_names else None
-        held_out = set(samples.filter(samples["held_out"])["id"].to_pylist())
-        ids = samples["id"].to_pylist()
         coded = samples["label"].combine_chunks().dictionary_encode()
         texts = coded.dictionary.to_pylist()  # each once, for millions of samples share them
-        labels = [texts[number] for number in coded.indices.to_numpy()]
-        return Recorded(ids, labels, hashes, suspects, held_out, sure, _groups(audit))
+        return Recorded(
+            ids=samples["id"].to_pylist(),
+            labels=[texts[number] for number in coded.indices.to_numpy()],
+            hashes=samples["sha256"].to_pylist() if "sha256" in samples.column_names else None,
+            suspects={
+                str(row["id"]): None if row["suggested"] is None else str(row["suggested"]) for row in flagged
+            },
+            held_out=set(samples.filter(samples["held_out"])["id"].to_pylist()),
+            sure={str(row["id"]) for row in flagged if row["level"] == "sure"},
+            groups=_groups(audit),
+        )
     except (OSError, ValueError, KeyError) as error:
         raise CheckpointError(f"the run in {folder.path} is damaged ({error}); make it anew") from error
 
@@ -147,18 +148,14 @@ def plan(
         elif decision.decision == "relabel":
             label = str(decision.label)
             if label not in bearer:
-                raise _no_class(decision.id, label, list(bearer))
+                shown, close = first_few(list(map(repr, bearer))), meant(label, bearer)
+                known = f"labels are {shown}" if close is None else f"did you mean {close!r}?"
+                told = f"the decisions relabel {decision.id!r} to {label!r}, which is no class; {known}"
+                raise DataError(told)
             relabel(decision.id, label)
     if not any(keep):
         raise DataError("nothing would be left: every sample is dropped")
     return Change(recorded.ids, recorded.labels, keep, label_of)
-
-
-def _no_class(name: str, label: str, classes: list[str]) -> DataError:
-    close = meant(label, classes)
-    shown = first_few([repr(name) for name in classes])
-    known = f"did you mean {close!r}?" if close is not None else f"labels are {shown}"
-    return DataError(f"the decisions relabel {name!r} to {label!r}, which is no class; {known}")
 
 
 def one_of_each(recorded: Recorded, decisions: list[Decision], change: Change) -> tuple[Change, int]:
@@ -180,14 +177,8 @@ def one_of_each(recorded: Recorded, decisions: list[Decision], change: Change) -
         if len({recorded.labels[change.label_of[index]] for index in members}) > 1:
             contradicting += 1
             continue
-        best = sorted(
-            members,
-            key=lambda index: (
-                recorded.ids[index] not in decided,
-                recorded.ids[index] in recorded.suspects,
-                index,
-            ),
-        )
+        ids = recorded.ids
+        best = sorted(members, key=lambda at: (ids[at] not in decided, ids[at] in recorded.suspects, at))
         for index in best[1:]:
-            keep[index] = recorded.ids[index] in decided
+            keep[index] = ids[index] in decided
     return replace(change, keep=keep), contradicting

@@ -23,7 +23,7 @@ from graylearn.data.written import record, writing
 from graylearn.errors import FolderTakenError, GraylearnError, SettingsError
 from graylearn.integrations import mlflow, onnx
 from graylearn.report import ReportData, write_report
-from graylearn.runs import RunProgress, RunSettings, check, check_files, run
+from graylearn.runs import RunProgress, RunSettings, check, run
 from graylearn.runs.apply import apply_decisions
 from graylearn.runs.copies import write_copies
 from graylearn.runs.export import export
@@ -89,7 +89,7 @@ CHECKED = check.Checked("data.csv", 60, (), 0, 0)
 
 
 def _checked(kind):
-    return lambda made, fitted, out: check_files.write(CHECKED, {kind: out}, [made / "data.csv"])
+    return lambda made, fitted, out: check.write(CHECKED, {kind: out}, [made / "data.csv"])
 
 
 def _report(made, fitted, out):
@@ -115,8 +115,8 @@ WRITERS = {
     "duplicates": (".csv", False, "data.csv", lambda made, fitted, out: write_copies(
         table_of(made), out, QUIET
     )),
-    "check --junit": (".xml", False, "data.csv", _checked(check_files.JUNIT)),
-    "check --sarif": (".sarif", False, "data.csv", _checked(check_files.SARIF)),
+    "check --junit": (".xml", False, "data.csv", _checked(check.JUNIT)),
+    "check --sarif": (".sarif", False, "data.csv", _checked(check.SARIF)),
     "export": (".onnx", False, None, lambda made, fitted, out: export(made / "run", out, overwrite=True)),
     "export, MLflow": ("", True, None, lambda made, fitted, out: export(made / "run", out, overwrite=True)),
     "onnx.save_model": (".onnx", False, None, lambda made, fitted, out: onnx.save_model(fitted, out)),

@@ -68,11 +68,10 @@ def check(
     from graylearn.data.written import check_writable
     from graylearn.runs import RunProgress
     from graylearn.runs import check as checking
-    from graylearn.runs import check_files as files
 
     if accept and against is not None:  # before the audit, not after it
         check_writable(against, checking.KIND, of=chosen.reads, update=True)
-    for kind, path in {files.JUNIT: junit, files.SARIF: sarif}.items():
+    for kind, path in {checking.JUNIT: junit, checking.SARIF: sarif}.items():
         if path is not None:
             check_writable(path, kind, of=chosen.reads)
     found = checking.check(
@@ -85,12 +84,12 @@ def check(
     )
     if accept and against is not None:
         found = checking.accept(found, against, chosen.reads)
-    files.write(found, {files.JUNIT: junit, files.SARIF: sarif}, chosen.reads)
+    checking.write(found, {checking.JUNIT: junit, checking.SARIF: sarif}, chosen.reads)
     if page := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(page).open("a", encoding="utf-8") as file:
-            file.write(files.markdown(found))
+            file.write(checking.markdown(found))
     if as_json:
-        typer.echo(json.dumps(files.in_json(found), ensure_ascii=False))
+        typer.echo(json.dumps(checking.in_json(found), ensure_ascii=False))
     else:
         _show(found, against, accept, with_data_notes=quiet)  # others heard them while it ran
     if not found.passes:

@@ -11,16 +11,14 @@ import typer
 from typer.core import TyperGroup
 
 import graylearn
-from graylearn.cli.apply import apply
+from graylearn.cli.apply import apply, tasks
 from graylearn.cli.check import check
 from graylearn.cli.duplicates import duplicates
 from graylearn.cli.errors import said
-from graylearn.cli.export import export
 from graylearn.cli.fit import audit, fit
 from graylearn.cli.mcp import mcp
 from graylearn.cli.options import ShortHelp
-from graylearn.cli.predict import predict
-from graylearn.cli.tasks import tasks
+from graylearn.cli.predict import export, predict
 from graylearn.errors import nearest
 
 

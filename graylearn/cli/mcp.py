@@ -68,7 +68,7 @@ def served(folder: Path) -> Any:
     from mcp.server.mcpserver.exceptions import ToolError
 
     import graylearn
-    from graylearn.runs import RunProgress, check_files
+    from graylearn.runs import RunProgress
     from graylearn.runs import check as checking
     from graylearn.runs import run as run_settings
     from graylearn.runs.apply import apply_decisions
@@ -228,7 +228,7 @@ def served(folder: Path) -> Any:
         found = checking.check(
             settings(data, label=label, text=text), against=file, max_suspects=allowed, progress=quiet
         )
-        return {"words": found.words, **check_files.in_json(found)}
+        return {"words": found.words, **checking.in_json(found)}
 
     return server
 

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from graylearn.data.cells import any_field_size, guessed_separator, separator_line
 from graylearn.data.csv_files import unguarded
@@ -130,20 +129,3 @@ def _decision(fields: list[str], path: Path, number: int) -> Decision:
             "use relabel, or leave the label empty"
         )
     return Decision(name, "keep" if verdict == "keep" else "drop")
-
-
-def exported_decisions(
-    told: Iterable[tuple[Any, Callable[[], Decision | None]]], path: str | Path, item: str, tool: str
-) -> list[Decision]:
-    """The decisions of a file that a tool exported: of each item what graylearn wrote, and how to read it."""
-    found = []
-    for number, (written, read) in enumerate(told, start=1):
-        if not isinstance(written, dict) or "graylearn_id" not in written:
-            raise DataError(f"{path} holds a {item} that graylearn did not make: it has no graylearn_id")
-        try:
-            found.append(read())
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise DataError(
-                f"{path}: {item} {number} is not as {tool} exports it ({error}): export it again"
-            ) from error
-    return [decision for decision in found if decision is not None]

@@ -19,16 +19,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graylearn.audit import KINDS, LEVELS
+from graylearn.audit.annotators import MISSING
 from graylearn.audit.shares import shown_shares
 from graylearn.data.misspelt import are_near
 from graylearn.errors import DataError
-from graylearn.report.annotators import annotator_part
-from graylearn.report.beside import beside, needed
+from graylearn.report.beside import beside, needed, positions
 from graylearn.report.columns import odd_columns
-from graylearn.report.copies import copy_groups
 from graylearn.report.data import ReportData
-from graylearn.report.preview_blocks import MAX_PICTURES, preview_blocks
-from graylearn.report.projection import positions
+from graylearn.report.previews import MAX_PICTURES, preview_blocks
 
 MAX_SAMPLES = 200_000
 """Samples listed in a page: all suspects come first, then those of the largest scores."""
@@ -310,3 +308,57 @@ def _curves(data: ReportData, wanted: NDArray[np.int64]) -> dict[str, Any] | Non
         "epochs": int(epochs),
         "bytes": base64.b64encode(stored.tobytes()).decode(),
     }
+
+
+ASKED, PEOPLE = 50, 500
+"""Samples to ask about again, and annotators, that the page holds."""
+
+
+def annotator_part(data: ReportData) -> dict[str, Any] | None:
+    """The payload's part; None where there is one label a sample."""
+    crowd = data.crowd
+    if crowd is None:
+        return None
+    alpha, sure, whom = crowd.agreement, crowd.confidence, crowd.whom_to_ask
+    asked = []
+    for index in crowd.ask_again[:ASKED].tolist():
+        given = np.flatnonzero(crowd.label[index] != MISSING)
+        said = [
+            [str(crowd.annotators[who]), str(crowd.classes[crowd.label[index, who]])] for who in given[:20]
+        ]
+        ask = None if whom[index] is None else str(whom[index])
+        asked.append({"index": index, "sure": round(float(sure[index]), 4), "said": said, "ask": ask})
+    people = [
+        [
+            str(row["annotator"]),
+            int(row["labels"]),
+            round(float(row["agrees"]), 4),
+            round(float(row["quality"]), 4),
+        ]
+        for row in crowd.annotator_table.head(PEOPLE).to_dict("records")
+    ]
+    return {"agreement": None if math.isnan(alpha) else round(alpha, 4), "people": people, "ask": asked}
+
+
+MOST = 2_000
+"""Groups that the page holds."""
+
+
+def copy_groups(data: ReportData) -> list[dict[str, Any]]:
+    """The groups with the samples of the dataset by index, and how many of the test set are among them."""
+    found = data.copies
+    if found is None:
+        return []
+    groups: list[dict[str, Any]] = []
+    for number, members in enumerate(found.groups):
+        indices = [int(index) for index in members if index < found.count]
+        group = {
+            "indices": indices,
+            "exact": bool(found.exact[number]),
+            "contradicting": bool(found.contradicting[number]),
+            "test": len(members) - len(indices),
+        }
+        if indices:  # copies within the test set alone are no matter of this page
+            groups.append(group)
+    groups.sort(key=lambda group: (not group["contradicting"], not group["test"], -len(group["indices"])))
+    return groups[:MOST]

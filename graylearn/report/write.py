@@ -15,8 +15,8 @@ from pathlib import Path
 
 from graylearn.data.written import writing
 from graylearn.report.data import ReportData
-from graylearn.report.json_text import to_json
 from graylearn.report.payload import build_payload, counts
+from graylearn.report.previews import to_json
 
 STYLES = ("report.css", "explorer.css", "team.css")
 """The page's style sheets, in the order in which they are joined into one."""

@@ -36,8 +36,7 @@ from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.runs.changed import LABELS
-from graylearn.runs.fit import OF_A_FIT, Fitted, FolderStages, make_classifier, tell_unused
-from graylearn.runs.fit_parts import FITTED, fit_parts
+from graylearn.runs.fit import FITTED, OF_A_FIT, Fitted, FolderStages, fit_parts, make_classifier, tell_unused
 from graylearn.runs.pictures import looks_of, odd_pictures
 from graylearn.runs.prepare import (
     Prepared,

@@ -28,7 +28,7 @@ from graylearn.runs.crowd import crowd_among
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared
-from graylearn.runs.summary import Outcome, gathered_in, id_word
+from graylearn.runs.verdicts import Outcome, gathered_in, id_word
 
 JUDGES = {
     "held-out": "views that had not seen its label",

@@ -29,15 +29,13 @@ from graylearn.runs.crowd import crowd_of_samples, has_annotators, with_consensu
 from graylearn.runs.files import write_json
 from graylearn.runs.fit import fit_stages
 from graylearn.runs.folder import RunFolder, check_same_data, writing
-from graylearn.runs.memory import tight
 from graylearn.runs.parts import Opened, find_in_parts, is_large, open_parts
 from graylearn.runs.pictures import looks_of, odd_pictures
-from graylearn.runs.prepare import Prepared, prepare
+from graylearn.runs.prepare import Prepared, prepare, tight
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings, absolute
 from graylearn.runs.source import write_source
-from graylearn.runs.summary import Outcome, summary_of
-from graylearn.runs.verdicts import FOUND, Found, Judged, write_verdicts
+from graylearn.runs.verdicts import FOUND, Found, Judged, Outcome, summary_of, write_verdicts
 from graylearn.training import train
 from graylearn.training.devices import choose
 from graylearn.training.processes import led

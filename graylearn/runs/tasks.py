@@ -19,11 +19,11 @@ from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
 from graylearn.data.written import check_writable, writing
 from graylearn.errors import DataWarning, SettingsError
-from graylearn.report import fiftyone, label_studio
+from graylearn.report import tools
+from graylearn.runs.apply import read_recorded
 from graylearn.runs.changed import check_unchanged
 from graylearn.runs.files import write_json
 from graylearn.runs.folder import RunFolder
-from graylearn.runs.plan import read_recorded
 from graylearn.runs.prepare import options_of
 from graylearn.runs.source import read_source
 
@@ -73,12 +73,12 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
     run_of = folder.read_json(folder.summary).get("fingerprint")
     if tool == "fiftyone":
         with writing(target, KIND, folder=True, of=of) as partial:
-            write_json(partial / "metadata.json", fiftyone.metadata(saved.classes))
-            write_json(partial / "samples.json", fiftyone.samples(rows, run_of))
+            write_json(partial / "metadata.json", tools.metadata(saved.classes))
+            write_json(partial / "samples.json", tools.samples(rows, run_of))
     else:
-        interface = label_studio.interface(saved.classes, origin.kind)
+        interface = tools.interface(saved.classes, origin.kind)
         with writing(beside, KIND, of=of) as shown_by, writing(target, KIND, of=of) as partial:
-            write_json(partial, label_studio.tasks(rows, run_of))
+            write_json(partial, tools.tasks(rows, run_of))
             write_text(shown_by, interface + "\n")
     return {"tasks": len(rows), "out": str(target.absolute())}
 

@@ -1,28 +1,40 @@
-"""The verdicts of a run in its folder: one row per sample, in the order of the data, a block at a time."""
+"""What came out of a run: the verdicts in its folder, a block at a time, the summary, and notes."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from graylearn import metrics
 from graylearn.array_types import Ints
+from graylearn.audit import Audit
+from graylearn.audit.annotators import Crowd
 from graylearn.audit.duplicates import Duplicates
 from graylearn.audit.kinds import KINDS, LEVELS, SURE
+from graylearn.audit.slices import sentences, slices
 from graylearn.data.atomic import replacing
-from graylearn.data.formats import Origin
+from graylearn.data.formats import COMPRESSIONS, FORMATS, Origin
+from graylearn.data.misspelt import are_near
 from graylearn.data.samples import Label, Samples, joined
+from graylearn.errors import counted
 from graylearn.estimator import GrayClassifier
-from graylearn.runs.copies import group_column
+from graylearn.estimator.refine import LEAST_CLASSES
+from graylearn.paths import matching
+from graylearn.runs.copies import copies_in_numbers, group_column, note_of
+from graylearn.runs.crowd import crowd_in_numbers, note_of_crowd
 from graylearn.runs.files import added_to
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
-from graylearn.runs.pictures import Checks, column
+from graylearn.runs.pictures import Checks, column, told
 from graylearn.runs.prepare import Prepared
 
 FOUND = ("label", "confidence", "score", "suspected", "level", "kind", "suggested", "because")
@@ -143,3 +155,226 @@ def _table(block: Judged, classes: Sequence[Label]) -> pd.DataFrame:
         "suggested": names.take(np.asarray(found["suggested"]), allow_fill=True),
     }
     return pd.DataFrame(columns)
+
+
+NOT_REFINED = "not refined: the model learned the labels as they are, for a fit in parts learns no beliefs"
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """All that came out of a run."""
+
+    prepared: Prepared
+    """What the page shows; of one part, all that was learned from."""
+    fitted: Fitted
+    """The fits, and the audit of these samples."""
+    found: Found
+    """What was found in all of them."""
+    written: Written
+    """The same, counted."""
+    crowd: Crowd | None = None
+    """What several annotators say together, where there are several."""
+
+
+def summary_of(outcome: Outcome, folder: RunFolder, seconds: float) -> dict[str, Any]:
+    """What was found and measured, for people and programs."""
+    prepared, fitted, crowd, found = outcome.prepared, outcome.fitted, outcome.crowd, outcome.found
+    audit, settings = fitted.audit, prepared.settings
+    is_whole = found.parts == 1  # else the page does not hold the largest scores of all parts
+    return {
+        "command": settings.command,
+        "run": str(folder.path.absolute()),
+        "data": settings.data,
+        **counts_of(found.classes, outcome.written.kinds),
+        "held_out": int(prepared.held_out.sum()),
+        "classes": len(found.classes),
+        "features": prepared.encoding.words,
+        "method": fitted.classifier.method_,
+        "audit": audit.mode,
+        "sure": outcome.written.sure,
+        "overlap": audit.overlap,
+        "judge": audit.judge,
+        "contamination": found.contamination,
+        "ranges": {name: list(ends) for name, ends in found.ranges.items()},
+        "worst": worst_of(audit),
+        "first": first_of(audit) if is_whole else [],
+        "look_first": audit.look_first if is_whole else 0,
+        "copies": None if found.copies is None else copies_in_numbers(found.copies),
+        "pictures": {words: len(which) for words, which in found.pictures.items()},
+        "annotators": None if crowd is None else crowd_in_numbers(crowd),
+        "id_word": id_heading(prepared, audit),
+        "notes": notes_of(outcome),
+        "refined": fitted.refined,
+        "test_samples": 0 if prepared.test is None else len(prepared.test),
+        "test": measured(fitted),
+        "seconds": round(seconds, 1),
+        "report": str(folder.report.absolute()),
+        "next": apply_command(prepared, folder.path),
+        "model": str(folder.model.absolute()) if settings.command == "fit" else None,
+    }
+
+
+def counts_of(classes: Sequence[Label], kinds: NDArray[np.int64]) -> dict[str, Any]:
+    """How many samples there are of each kind, of (K, 3) samples by class and kind."""
+    found = dict(zip(KINDS, kinds.sum(axis=0).tolist(), strict=True))
+    return {
+        "samples": int(kinds.sum()),
+        "found": found,
+        "suspected": int(kinds.sum()) - found["ok"],
+        "per_class": {
+            str(label): {"samples": int(row.sum()), **dict(zip(KINDS, row.tolist(), strict=True))}
+            for label, row in zip(classes, kinds, strict=True)
+        },
+    }
+
+
+def measured(fitted: Fitted) -> dict[str, dict[str, float]]:
+    """Accuracy and calibration error on the test set, by way of learning."""
+    labels = fitted.test_labels
+    if labels is None:
+        return {}
+    return {
+        way: {"accuracy": metrics.accuracy(said, labels), "ece": metrics.ece(said, labels)}
+        for way, said in fitted.test_probabilities.items()
+    }
+
+
+def worst_of(audit: Audit) -> list[dict[str, Any]]:
+    """The five strongest suspects; resembles: the likeliest class, also of what belongs to none."""
+    rows = audit.table[audit.suspected].sort_values("score", ascending=False, kind="stable")
+    plain = [
+        not are_near(str(label), str(other))
+        for label, other in zip(rows["label"], rows["suggested"], strict=True)
+    ]
+    rows = rows[plain].head(5) if any(plain) else rows.head(5)  # misspelt labels are told by themselves
+    best = audit.probabilities.argmax(axis=1)
+    return [
+        {
+            "id": str(row["id"]),
+            "label": str(row["label"]),
+            "score": round(row["score"], 4),
+            "kind": row["kind"],
+            "suggested": None if row["suggested"] is None else str(row["suggested"]),
+            "resembles": str(audit.classes[best[index]] if row["suggested"] is None else row["suggested"]),
+        }
+        for index, row in rows.to_dict("index").items()
+    ]
+
+
+def first_of(audit: Audit) -> list[dict[str, Any]]:
+    """The five largest scores where nothing is flagged and some are worth a look."""
+    rows = np.argsort(-audit.score, kind="stable")[: min(5, audit.look_first)]
+    return [
+        {
+            "id": str(audit.ids[row]),
+            "label": str(audit.classes[audit.label[row]]),
+            "score": round(float(audit.score[row]), 4),
+            "likeliest": str(audit.classes[audit.probabilities[row].argmax()]),
+        }
+        for row in rows
+    ]
+
+
+def notes_of(outcome: Outcome) -> list[str]:
+    """What the reader of the findings should know, in plain sentences."""
+    prepared, fitted, found = outcome.prepared, outcome.fitted, outcome.found
+    notes = list(fitted.audit.notes)
+    if outcome.crowd is not None:
+        notes.append(note_of_crowd(outcome.crowd))
+    held_out = int(prepared.held_out.sum())
+    if held_out:
+        notes.append(
+            f"{counted(held_out, 'sample')} held out to measure on {'was' if held_out == 1 else 'were'} not "
+            "audited; apply keeps them as they are"
+        )
+        notes.append(
+            "the labels that were held out are as dirty as the others: where they are wrong, a right answer "
+            "counts as an error; --test with clean labels measures better"
+        )
+    notes += gathered_in(outcome)
+    if found.copies is not None and (said := note_of(found.copies)):
+        notes.append(said)
+    if found.pictures:
+        notes.append(told(found.pictures))
+    if fitted.classifier.refine and (why_not := why_not_refined(fitted.classifier)) is not None:
+        notes.append(why_not)
+    if found.parts > 1:
+        notes += [NOT_REFINED] if found.model is not None else []
+        suspects = int(outcome.written.kinds[:, 1:].sum())
+        shown = int(fitted.audit.suspected.sum())
+        strongest = f"the {shown:,} strongest of {suspects:,} suspects and " if shown else ""
+        notes.append(
+            f"audited in {found.parts} parts; the page shows {strongest}some "
+            f"{'other ' if strongest else ''}samples, audit.csv and audit.parquet have all"
+        )
+    return notes
+
+
+def gathered_in(outcome: Outcome) -> dict[str, tuple[str, str]]:
+    """Where suspects gather, in sentences, each with its column and value: by columns that are no numbers, be
+    they learned from or not, and by folders; one folder per class is none."""
+    prepared, audit = outcome.prepared, outcome.fitted.audit
+    if not audit.suspected.any():
+        return {}
+    tables = [each for each in (prepared.shown.x, prepared.others) if isinstance(each, pd.DataFrame)]
+    every = [pd.DataFrame(index=range(len(audit))), *(each.reset_index(drop=True) for each in tables)]
+    frame = pd.concat(every, axis=1).select_dtypes(exclude="number")
+    folders = prepared.shown.ids if prepared.origin.columns.path is not None else None
+    found = sentences(slices(audit.suspected, frame, folders), float(audit.suspected.mean()))
+    learned = prepared.shown.x.columns if isinstance(prepared.shown.x, pd.DataFrame) else ()
+    advice = "; if {0} tells who labelled, or when, audit again with --without {0}"
+    return {
+        words + advice.format(shlex.quote(where[0])) * (where[0] in learned): where
+        for words, where in found.items()
+    }
+
+
+def why_not_refined(classifier: GrayClassifier) -> str | None:
+    """Why the second fit did not learn what the audit believes, where there were suspects; or None."""
+    audit = classifier.audit_
+    if classifier.refined_ or audit is None or not audit.suspected.any():
+        return None
+    if len(audit.classes) < LEAST_CLASSES:
+        reason = (
+            f"with fewer than {LEAST_CLASSES} classes a fit on what the audit believes measured no better"
+        )
+    else:
+        reason = (
+            "networks that had not seen the samples did not bear the suspects out clearly enough "
+            "for a fit on what the audit believes"
+        )
+    who = "the model" if classifier.members_ == 1 else f"the committee of {classifier.members_}"
+    return f"not refined: {who} learned the labels as they are, for {reason}"
+
+
+def apply_command(prepared: Prepared, run: Path) -> str:
+    """What writes the cleaned dataset once the decisions are downloaded."""
+    data = Path(prepared.settings.data)
+    source = Path(prepared.origin.path)  # of several annotators' labels it is not the data themselves
+    stem = re.sub(r"\W*[*?[].*", "", data.name) or "data" if matching(data) else data.name
+    form = FORMATS[prepared.origin.form]
+    clean = f"{stem.removesuffix(_ending(data))[:60]}-clean"
+    whole = Path(f"{clean}{_ending(source)}")
+    # a folder of tables becomes one file, and of a workbook a copy is written
+    clean = str(whole) if form.may_become(source, whole) else f"{clean}{form.endings(source)[0]}"
+    return shlex.join(["graylearn", "apply", str(run), "decisions.csv", "--out", clean])
+
+
+def _ending(path: Path) -> str:
+    """As it is written, with that of a compression; a folder has none."""
+    if path.is_dir():
+        return ""
+    packed = path.suffix if path.suffix.lower() in COMPRESSIONS else ""
+    return Path(path.name.removesuffix(packed)).suffix + packed
+
+
+def id_word(prepared: Prepared, audit: Audit) -> str:
+    """What the ids count where they are numbers that no column gave."""
+    origin = prepared.origin
+    are_counted = audit.ids.dtype.kind in "iu" and origin.columns.id is None
+    return ("sample" if origin.form == "npz" else origin.unit) if are_counted else ""
+
+
+def id_heading(prepared: Prepared, audit: Audit) -> str:
+    """What heads a column of ids: the name of the user's own column, or what they count."""
+    return id_word(prepared, audit) or str(prepared.origin.columns.id or "id")

@@ -16,8 +16,7 @@ from typer.testing import CliRunner
 
 from graylearn.cli.main import app
 from graylearn.errors import SettingsError
-from graylearn.runs.check import FOUND, allowed_of, check
-from graylearn.runs.check_files import markdown
+from graylearn.runs.check import FOUND, allowed_of, check, markdown
 from graylearn.runs.settings import RunSettings
 
 ROOT = Path(__file__).parents[2]

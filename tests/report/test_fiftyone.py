@@ -6,8 +6,7 @@ import pytest
 
 from graylearn.errors import DataError
 from graylearn.report import Decision
-from graylearn.report.decision_files import decisions_in
-from graylearn.report.fiftyone import metadata, samples
+from graylearn.report.tools import decisions_in, metadata, samples
 
 ROWS = [
     {"id": f"{label}/{name}.png", "label": label, "score": score, "kind": kind, "level": level,

@@ -18,8 +18,8 @@ from graylearn.report import (
     write_report,
 )
 from graylearn.report import payload as payload_module
-from graylearn.report.json_text import to_json
 from graylearn.report.payload import build_payload
+from graylearn.report.previews import to_json
 
 CLASSES = ("cat", "dog", "owl")
 

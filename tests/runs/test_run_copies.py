@@ -11,8 +11,7 @@ from graylearn.cli.main import app
 from graylearn.errors import SettingsError
 from graylearn.report import Decision
 from graylearn.runs import RunProgress, RunSettings, run
-from graylearn.runs.apply import apply_decisions
-from graylearn.runs.plan import Recorded, one_of_each, plan
+from graylearn.runs.apply import Recorded, apply_decisions, one_of_each, plan
 
 HEADER, LINES = 1, 60
 

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import torch
 
 from graylearn.audit import parts
-from graylearn.runs import fit_parts
+from graylearn.runs import fit
 
 CLASSES, ROWS = 3, 900
 
@@ -41,8 +41,8 @@ def test_every_sample_is_in_one_batch_of_an_epoch_and_the_order_is_new_each_time
     for number in range(3):
         suspected = np.arange(len(np.fromfile(files.part(number) / "rows", np.int64))) < 50
         pq.write_table(pa.table({"suspected": suspected}), files.part(number) / "scores.parquet")
-    learned = fit_parts.LearnedParts(files)
-    batches = fit_parts.PartBatches(learned, 32)
+    learned = fit.LearnedParts(files)
+    batches = fit.PartBatches(learned, 32)
     aside = learned.read(learned.folders[0], learned.new)[0][:, 0]
     assert len(learned.new) == int(0.05 * len(rows))
     assert learned.new.min() >= 50  # none that is suspected

@@ -197,10 +197,9 @@ def served(folder: Path) -> Any:
         import pandas as pd
 
         from graylearn.data.csv_files import write_csv
-        from graylearn.runs.source import read_source
 
         shown = _Shown.of(within(run))
-        within(str(Path(read_source(shown.run).origin.path)))
+        within(str(Path(shown.run.source().origin.path)))
         made = decided(shown).values()
         if not made and undecided == "keep":
             raise SettingsError(

@@ -1,4 +1,4 @@
-"""`graylearn predict`: what the model of a run says of new samples; `graylearn export`: the model elsewhere."""
+"""`graylearn predict`: what the model of a run says of new samples; `graylearn export`: it elsewhere."""
 
 from __future__ import annotations
 

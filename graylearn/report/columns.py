@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from graylearn.array_types import Floats, Ints
 from graylearn.data.encoding.column_kinds import as_numbers, kind_of, split_kind
 from graylearn.errors import DataError
-from graylearn.report.previews import cell_text
 
 ODDEST = 6
 """Columns that are shown first."""
+VALUE_LENGTH = 120
+"""Characters of one value of a row that are embedded."""
 MAX_COLUMNS = 500
 """Columns that are looked at."""
 MAX_MIDDLES = 50_000
@@ -115,3 +116,15 @@ def _words(values: pd.Series[Any], classes: Classes) -> tuple[list[str], Floats]
         if 2 * len(names) <= len(text):  # else nearly every row has a value of its own, which tells nothing
             oddness[members] = np.log2(share.max() / np.maximum(share[codes[members]], 0.5 / len(trusted)))
     return middle, oddness
+
+
+def cell_text(value: Any) -> str:
+    """A cell as a person would write it."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return ""
+    if isinstance(value, float | np.floating):
+        return "" if np.isnan(value) else f"{float(value):.6g}"
+    if isinstance(value, pd.Timestamp) and value == value.normalize():
+        value = value.date()  # a column of dates is read as midnights
+    text = str(value)
+    return text if len(text) <= VALUE_LENGTH else text[: VALUE_LENGTH - 1] + "…"

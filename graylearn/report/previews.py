@@ -19,7 +19,7 @@ from PIL import Image
 from graylearn.data import Samples
 from graylearn.data.images.decode import as_rgb, upright
 from graylearn.errors import DataError
-from graylearn.report.columns import OddColumns
+from graylearn.report.columns import OddColumns, cell_text
 from graylearn.report.data import Preview, ReportData
 
 THUMBNAIL = 160
@@ -28,8 +28,6 @@ LOSSLESS = 32
 """Pictures up to this side are kept pixel by pixel: JPEG would smear them and save nothing."""
 TEXT_LENGTH = 600
 """Characters of a text that are embedded."""
-VALUE_LENGTH = 120
-"""Characters of one value of a row that are embedded."""
 ROW_COLUMNS = 40
 """Columns of a row that are embedded."""
 
@@ -111,18 +109,6 @@ def _as_pixels(array: Any) -> Any:
         low, high = values.min(), values.max()
         array = ((values - low) * (255.0 / (high - low) if high > low else 0.0)).round().astype(np.uint8)
     return np.ascontiguousarray(array)
-
-
-def cell_text(value: Any) -> str:
-    """A cell as a person would write it."""
-    if value is None or value is pd.NA or value is pd.NaT:
-        return ""
-    if isinstance(value, float | np.floating):
-        return "" if np.isnan(value) else f"{float(value):.6g}"
-    if isinstance(value, pd.Timestamp) and value == value.normalize():
-        value = value.date()  # a column of dates is read as midnights
-    text = str(value)
-    return text if len(text) <= VALUE_LENGTH else text[: VALUE_LENGTH - 1] + "…"
 
 
 _WHOLE = frozenset({int, bool, str, type(None)})

@@ -18,9 +18,8 @@ from graylearn.errors import CheckpointError, DataError, Hint, SettingsError, fi
 from graylearn.paths import matching
 from graylearn.report import Decision
 from graylearn.report.tools import decisions_in
-from graylearn.runs.changed import check_unchanged, other_images
 from graylearn.runs.folder import RunFolder
-from graylearn.runs.source import read_source
+from graylearn.runs.source import check_unchanged, other_images
 
 Suspects = Literal["keep", "drop", "suggested"]
 """What becomes of an undecided suspect; `suggested` relabels it, or drops it where no class fits."""
@@ -228,7 +227,7 @@ def apply_decisions(
     if only_sure and suspects == "keep":
         raise SettingsError("only_sure says which suspects are dropped or relabelled, but suspects is 'keep'")
     folder.check_finished()
-    saved = read_source(folder)
+    saved = folder.source()
     origin = saved.origin
     recorded = read_recorded(folder)
     found = [] if decisions is None else by_name(recorded, decisions_in(decisions))
@@ -281,7 +280,7 @@ def data_name(run: str | Path) -> str:
     """What the data of a run are called; a folder cannot be written to standard output."""
     folder = RunFolder(run)
     folder.check_finished()
-    origin = read_source(folder).origin
+    origin = folder.source().origin
     path = Path(origin.path)
     if path.is_dir() or not path.suffix:
         raise SettingsError(f"{path} is a folder, which standard output cannot hold: name one with --out")

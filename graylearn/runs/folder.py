@@ -35,7 +35,6 @@ import pyarrow.parquet as pq
 
 import graylearn
 from graylearn.data.atomic import alone, restrict, write_text
-from graylearn.data.formats import Origin
 from graylearn.data.written import (
     Hashes,
     changed,
@@ -50,9 +49,9 @@ from graylearn.data.written import (
 )
 from graylearn.errors import CheckpointError, FolderTakenError, GraylearnError, SettingsError
 from graylearn.paths import as_path
-from graylearn.runs.changed import is_older, other_images, what_changed
 from graylearn.runs.files import write_json
 from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
+from graylearn.runs.source import Source, is_older, other_images, what_changed
 
 _LOCK = ".lock"
 KIND = "run"
@@ -109,6 +108,22 @@ class RunFolder:
             f"graylearn {settings.command} --settings settings.toml --out ANOTHER_FOLDER"
         )
         write_text(self.settings_file, to_toml(settings, comment))
+
+    def source(self) -> Source:
+        """What `write_source` wrote."""
+        try:
+            return Source.from_json(self.read_json(self.data))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            if isinstance(error, CheckpointError):
+                raise
+            reason = f"{error} is missing or unknown" if isinstance(error, KeyError) else error
+            raise CheckpointError(
+                f"{self.data} is damaged ({reason}); make the run anew, or bring it back"
+            ) from error
+
+    def write_source(self, source: Source) -> None:
+        """data.json: what was read, and how."""
+        write_json(self.data, source.to_json())
 
     def read_json(self, file: Path) -> dict[str, Any]:
         """A JSON file of the folder; a folder without it is no finished run."""
@@ -319,17 +334,16 @@ def _changed(folder: RunFolder, settings: RunSettings) -> str | None:
     if is_older(data, folder.environment):
         return None
     try:
-        saved = folder.read_json(folder.data)
-        origin = Origin.from_json(saved["source"])
-        if origin.path != settings.data:  # an address, or labels of several people brought together
+        saved = folder.source()
+        if saved.origin.path != settings.data:  # an address, or labels of several people brought together
             return None
         samples = pq.read_table(folder.samples)
         ids = samples["id"].to_pylist()
         hashes = samples["sha256"].to_pylist() if "sha256" in samples.column_names else None
-        changed = what_changed(data, origin.form, ids, hashes, saved["fingerprint"])
-        if changed is None and origin.form == "folder" and settings.unreadable == "stop":
+        changed = what_changed(data, saved.origin.form, ids, hashes, saved.fingerprint)
+        if changed is None and saved.origin.form == "folder" and settings.unreadable == "stop":
             changed = next((f"{data / name} is new" for name in other_images(data, ids)), None)
-    except (AttributeError, KeyError, OSError, TypeError, ValueError):
+    except (KeyError, OSError, ValueError):
         return None  # the run is damaged, or the data are gone: what needs them will say so
     return changed
 

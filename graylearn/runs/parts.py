@@ -35,7 +35,6 @@ from graylearn.data.formats import FORMATS, NAMELESS, Origin
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.inputs import InputEncoder
-from graylearn.runs.changed import LABELS
 from graylearn.runs.fit import FITTED, OF_A_FIT, Fitted, FolderStages, fit_parts, make_classifier, tell_unused
 from graylearn.runs.pictures import looks_of, odd_pictures
 from graylearn.runs.prepare import (
@@ -50,7 +49,7 @@ from graylearn.runs.prepare import (
 )
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import Encoding
+from graylearn.runs.source import LABELS, Encoding
 from graylearn.runs.verdicts import Found, Judged
 from graylearn.training.devices import choose
 

@@ -30,7 +30,7 @@ from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import check_ids, encoded, options_of
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import Source, read_source
+from graylearn.runs.source import Source
 
 KIND = "file of predictions"
 OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
@@ -45,7 +45,7 @@ def load_model(run: str | Path) -> tuple[RunSettings, Source, GrayClassifier]:
     settings = folder.settings()
     if settings.command == "audit":
         raise SettingsError(f"{folder.path} holds an audit without a model; make one with graylearn fit")
-    return settings, read_source(folder), GrayClassifier.load(folder.model)
+    return settings, folder.source(), GrayClassifier.load(folder.model)
 
 
 def predict(run: str | Path, data: str | Path, **options: Any) -> pd.DataFrame:

@@ -1,21 +1,23 @@
-"""data.json of a run folder: what was read, and how samples became features.
+"""data.json of a run folder: what was read, how samples became features, and whether data are still those.
 
 Nothing here imports torch: `apply` needs none.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 from graylearn.data.formats import FORMATS, Origin
-from graylearn.data.options import PIXELS_SIZE
+from graylearn.data.formats.images import listed
+from graylearn.data.options import PIXELS_SIZE, ReadOptions
 from graylearn.data.samples import Label
-from graylearn.errors import CheckpointError
-from graylearn.runs.files import write_json
-from graylearn.runs.folder import RunFolder
+from graylearn.errors import DataError
+from graylearn.paths import matching
 
 Way = Literal["columns", "pixels", "image-embedding", "text-embedding", "numbers"]
 
@@ -55,38 +57,75 @@ class Source:
     """How samples become features."""
     fingerprint: dict[str, Any]
     """Size and hash of what was read."""
-    classes: list[str]
+    classes: Sequence[Label]
 
+    def to_json(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {
+            "source": self.origin.to_json(),
+            "fingerprint": self.fingerprint,
+            "encoding": asdict(self.encoding),
+            "classes": [str(label) for label in self.classes],
+        }
 
-def write_source(
-    folder: RunFolder,
-    origin: Origin,
-    fingerprint: dict[str, Any],
-    encoding: Encoding,
-    classes: Sequence[Label],
-) -> None:
-    """data.json: what was read, and how."""
-    write_json(
-        folder.data,
-        {
-            "source": origin.to_json(),
-            "fingerprint": fingerprint,
-            "encoding": asdict(encoding),
-            "classes": [str(label) for label in classes],
-        },
-    )
-
-
-def read_source(folder: RunFolder) -> Source:
-    """What `write_source` wrote."""
-    saved = folder.read_json(folder.data)
-    try:
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> Source:
+        """What `to_json` gave; an AttributeError, KeyError, TypeError or ValueError of anything else."""
         encoding = Encoding(**{**saved["encoding"], "shape": tuple(saved["encoding"]["shape"])})
         origin = Origin.from_json(saved["source"])
         FORMATS[origin.form], Path(origin.path)
-        return Source(origin, encoding, dict(saved["fingerprint"]), list(saved["classes"]))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        reason = f"{error} is missing or unknown" if isinstance(error, KeyError) else error
-        raise CheckpointError(
-            f"{folder.data} is damaged ({reason}); make the run anew, or bring it back"
-        ) from error
+        return cls(origin, encoding, dict(saved["fingerprint"]), list(saved["classes"]))
+
+
+LABELS = "labels"
+"""Where the fingerprint of data in no file keeps how often each label occurs."""
+
+
+def what_changed(
+    data: Path,
+    form: str,
+    ids: Sequence[str],
+    hashes: Sequence[str] | None,
+    fingerprint: dict[str, Any],
+) -> str | None:
+    """What of the data is gone or different, such as `a.csv has changed`; None: nothing.
+
+    ids, hashes: (N,) the samples of the run, and where they are images the hash of each. What was in no file
+    has no fingerprint to compare.
+    """
+    if hashes is not None:
+        gone = next((path for path in (data, *(data / name for name in ids)) if not path.exists()), None)
+        if gone is not None:
+            return f"{gone} is gone"
+    found, now = FORMATS[form].fingerprint(data, ids)
+    for name, before, after in zip(ids, hashes or (), now or (), strict=False):
+        if before != after:
+            return f"{data / name} has changed"
+    return f"{data} has changed" if found != fingerprint and LABELS not in fingerprint else None
+
+
+def check_unchanged(
+    data: Path, form: str, ids: Sequence[str], hashes: Sequence[str] | None, fingerprint: dict[str, Any]
+) -> None:
+    """Refuse data that are no longer those that were audited; see `what_changed`."""
+    if (changed := what_changed(data, form, ids, hashes, fingerprint)) is not None:
+        raise DataError(f"{changed} since it was audited; audit it anew, or bring the old state back")
+
+
+def other_images(data: Path, ids: Sequence[str]) -> list[str]:
+    """Images in the class folders of `data` that are none of these: new ones, or ones that cannot be read."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is no image was told when it was read
+        names = listed(data, ReadOptions(labelled=False))[0]  # a class folder may be empty by now
+    return sorted({name for name in names if "/" in name} - set(ids))
+
+
+def is_older(data: Path, than: Path) -> bool:
+    """Whether every file of the data was last touched before a file was written: no need to read them."""
+    try:
+        limit = than.stat().st_mtime
+        files = chain([data], data.rglob("*")) if data.is_dir() else [data] * data.exists() or matching(data)
+        # the second changes wherever a file is written or moved, whatever time a copy was given
+        return all(max(found.st_mtime, found.st_ctime) < limit for found in (each.stat() for each in files))
+    except OSError:
+        return False

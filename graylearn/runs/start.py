@@ -34,7 +34,7 @@ from graylearn.runs.pictures import looks_of, odd_pictures
 from graylearn.runs.prepare import Prepared, prepare, tight
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings, absolute
-from graylearn.runs.source import write_source
+from graylearn.runs.source import Source
 from graylearn.runs.verdicts import FOUND, Found, Judged, Outcome, summary_of, write_verdicts
 from graylearn.training import train
 from graylearn.training.devices import choose
@@ -103,7 +103,7 @@ def _made(
         data = replace(data, settings=replace(settings, features=data.settings.features))
     check_same_data(folder, data.origin.path, data.fingerprint)
     folder.write_settings(data.settings)
-    write_source(folder, data.origin, data.fingerprint, data.encoding, data.classes)
+    folder.write_source(Source(data.origin, data.encoding, data.fingerprint, data.classes))
     found = find(data, folder.stages, progress)
     with progress.working("writing the verdicts", found.samples) as advance:
         written = write_verdicts(folder, found, advance)
@@ -122,7 +122,7 @@ def _made(
     summary["data_notes"] = progress.notes
     with progress.working("writing the report"):
         summary["fingerprint"] = report.make_report(folder, outcome, summary, environment)
-    write_source(folder, found.origin, found.fingerprint, data.encoding, data.classes)
+    folder.write_source(Source(found.origin, data.encoding, found.fingerprint, data.classes))
     return summary
 
 

@@ -21,11 +21,10 @@ from graylearn.data.written import check_writable, writing
 from graylearn.errors import DataWarning, SettingsError
 from graylearn.report import tools
 from graylearn.runs.apply import read_recorded
-from graylearn.runs.changed import check_unchanged
 from graylearn.runs.files import write_json
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import options_of
-from graylearn.runs.source import read_source
+from graylearn.runs.source import check_unchanged
 
 KIND = "set of tasks"
 Tool = Literal["label-studio", "fiftyone"]
@@ -41,8 +40,8 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
     if tool == "label-studio" and target.suffix.lower() != ".json":
         raise SettingsError(f"tasks are a .json file, not {target}: name it {target.with_suffix('.json')}")
     folder.check_finished()
-    saved, settings = read_source(folder), folder.settings()
-    origin = saved.origin
+    saved, settings = folder.source(), folder.settings()
+    origin, classes = saved.origin, list(map(str, saved.classes))
     # of several annotators' labels the consensus was audited, which is a file of its own
     settings = replace(
         settings,
@@ -73,10 +72,10 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
     run_of = folder.read_json(folder.summary).get("fingerprint")
     if tool == "fiftyone":
         with writing(target, KIND, folder=True, of=of) as partial:
-            write_json(partial / "metadata.json", tools.metadata(saved.classes))
+            write_json(partial / "metadata.json", tools.metadata(classes))
             write_json(partial / "samples.json", tools.samples(rows, run_of))
     else:
-        interface = tools.interface(saved.classes, origin.kind)
+        interface = tools.interface(classes, origin.kind)
         with writing(beside, KIND, of=of) as shown_by, writing(target, KIND, of=of) as partial:
             write_json(partial, tools.tasks(rows, run_of))
             write_text(shown_by, interface + "\n")

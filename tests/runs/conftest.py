@@ -10,7 +10,7 @@ from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import write_source
+from graylearn.runs.source import Source
 from graylearn.runs.verdicts import Judged, write_verdicts
 
 
@@ -24,7 +24,9 @@ def finished(tmp_path):
         folder.path.mkdir()
         prepared = prepare(chosen, tmp_path / "stages", RunProgress(quiet=True))
         folder.write_settings(prepared.settings)
-        write_source(folder, prepared.origin, prepared.fingerprint, prepared.encoding, prepared.classes)
+        folder.write_source(
+            Source(prepared.origin, prepared.encoding, prepared.fingerprint, prepared.classes)
+        )
         train, suspects = prepared.train, suspects or {}
         names, classes = [str(name) for name in train.ids], [str(label) for label in train.classes]
         is_suspect = np.array([name in suspects for name in names])

@@ -91,7 +91,7 @@ function bare(name) {
 
 /** Where in a list a name stands, also as a spreadsheet spells it where no other could be meant; -1 where nowhere.
  *
- * graylearn/runs/plan.py finds names by the same rule. */
+ * graylearn/runs/apply.py finds names by the same rule. */
 function whereNamed(names) {
   const exact = new Map();
   const alike = new Map();

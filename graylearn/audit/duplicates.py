@@ -113,33 +113,44 @@ def find_duplicates(
                 f"test holds images of {others.shape[1:]}, data of {values.shape[1:]}: read alike"
             )
         values = _together(values, others)
-    total = len(values)
     digests = _digests(kind, values)
-    _, at, same_as = np.unique(digests, return_index=True, return_inverse=True)
-    first = at[same_as]  # (total,) the first sample that is the same as each
-    pairs, limit = np.stack([first, np.arange(total)], axis=1), float("inf")
-    unique = np.flatnonzero(first == np.arange(total))
-    if near and len(unique) > 2:
-        found, limit = near_copies(kind, values, unique, id_like)
-        pairs = np.concatenate([pairs, found])
-    groups = joined_groups(pairs, total)
+    _, unique = np.unique(digests, return_index=True)
+    if not near or len(unique) <= 2:
+        return grouped(digests, given)
+    return grouped(digests, given, *near_copies(kind, values, np.sort(unique), id_like))
+
+
+def grouped(
+    digests: NDArray[Any], label: Ints, pairs: Ints | None = None, limit: float = float("inf")
+) -> Duplicates:
+    """The groups of samples whose digests (total,) are equal, or that pairs (P, 2) of near copies join.
+
+    label: (count,) of the first set, -1 where a sample bears none. limit: the closeness of near copies.
+    """
+    count, total = len(label), len(digests)
+    _, at, same_as, size = np.unique(digests, return_index=True, return_inverse=True, return_counts=True)
+    again = np.flatnonzero(size[same_as] > 1)
+    same = np.stack([at[same_as[again]], again], axis=1)
+    groups = joined_groups(same if pairs is None else np.concatenate([same, pairs]))
     return Duplicates(
         tuple(groups),
-        np.array([len(set(digests[part])) == 1 for part in groups], dtype=bool),
-        np.array([len({*given[part[part < count]]} - {-1}) > 1 for part in groups], dtype=bool),
+        np.array([len(set(same_as[part])) == 1 for part in groups], dtype=bool),
+        np.array([len({*label[part[part < count]]} - {-1}) > 1 for part in groups], dtype=bool),
         limit,
         count,
         total,
     )
 
 
-def joined_groups(pairs: Ints, total: int) -> list[Ints]:
-    """The groups of two samples or more that pairs (P, 2) of `total` samples join, each in rising order."""
-    graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(total, total))
-    component = connected_components(graph, directed=False)[1]
+def joined_groups(pairs: Ints) -> list[Ints]:
+    """The groups of two samples or more that pairs (P, 2) join, each in rising order."""
+    members, at = np.unique(pairs, return_inverse=True)
+    one, other = at.reshape(-1, 2).T
+    graph = coo_array((np.ones(len(one)), (one, other)), shape=(len(members),) * 2)
+    component = connected_components(graph, directed=False)[1] if len(members) else members
     order = np.argsort(component, kind="stable")
-    parts = np.split(order, np.flatnonzero(np.diff(component[order])) + 1)
-    return sorted((np.sort(part) for part in parts if len(part) > 1), key=lambda part: int(part[0]))
+    parts = np.split(members[order], np.flatnonzero(np.diff(component[order])) + 1)
+    return sorted((part for part in parts if len(part) > 1), key=lambda part: int(part[0]))
 
 
 def _values(data: Any) -> tuple[Kind, Any]:

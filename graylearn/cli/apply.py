@@ -3,12 +3,12 @@ suspects for Label Studio or FiftyOne, where people may decide instead."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -16,12 +16,31 @@ from graylearn.cli import options as flags
 from graylearn.paths import is_standard
 
 
+@dataclasses.dataclass(frozen=True)
+class Applying:
+    """How decisions are carried out."""
+
+    suspects: Literal["keep", "drop", "suggested"] = "keep"
+    """What becomes of suspects without a decision."""
+    only_sure: bool = False
+    """--suspects is for those that the audit is sure of; others stay."""
+    duplicates: Literal["keep", "keep-one"] = "keep"
+    """Whether all copies stay, or one of each group whose labels agree."""
+    data: Path | None = None
+    """Where the audited data lie now, if moved."""
+    link: bool = False
+    """Hard links instead of copied images."""
+    yes: bool = False
+    """Do not ask before most of a class goes."""
+
+
+@flags.with_flags(flags.typed(of=Applying))
 def apply(
+    *,
     run: flags.Run,
     decisions: Annotated[
         Path | None, flags.path_argument(help="The CSV that the report downloads: id, decision, label.")
     ] = None,
-    *,
     out: Annotated[
         Path,
         flags.path_flag(
@@ -32,27 +51,9 @@ def apply(
             metavar="CLEANED",
         ),
     ],
-    suspects: Annotated[
-        Literal["keep", "drop", "suggested"],
-        typer.Option("--suspects", help="What becomes of suspects without a decision."),
-    ] = "keep",
-    only_sure: Annotated[
-        bool,
-        typer.Option("--only-sure", help="--suspects is for those that the audit is sure of; others stay."),
-    ] = False,
-    duplicates: Annotated[
-        Literal["keep", "keep-one"],
-        typer.Option(
-            "--duplicates", help="Whether all copies stay, or one of each group whose labels agree."
-        ),
-    ] = "keep",
-    data: Annotated[
-        Path | None, flags.path_flag("--data", help="Where the audited data lie now, if moved.")
-    ] = None,
-    link: Annotated[bool, typer.Option("--link", help="Hard links instead of copied images.")] = False,
     overwrite: flags.Replace = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before most of a class goes.")] = False,
     as_json: flags.AsJson = False,
+    **given: Any,
 ) -> None:
     """Write the cleaned dataset: decided samples dropped or relabelled, all else as it was.
 
@@ -69,31 +70,19 @@ def apply(
     from graylearn.errors import SettingsError
     from graylearn.runs.apply import apply_decisions, data_name
 
-    if decisions is None and suspects == duplicates == "keep":
+    chosen = flags.told(given)
+    yes = chosen.pop("yes", False)
+    if decisions is None and not {chosen.get("suspects"), chosen.get("duplicates")} - {None, "keep"}:
         raise SettingsError(
             "there is nothing to apply: give decisions.csv, --suspects drop or suggested, "
             "or --duplicates keep-one"
         )
-    ask: Callable[[str], bool] | None = None
-    if yes:
-        ask = bool  # of a sentence: True
-    elif sys.stdin is not None and sys.stdin.isatty():
-        ask = _asked
+    is_asked = sys.stdin is not None and sys.stdin.isatty()
+    ask = bool if yes else _asked if is_asked else None  # bool of a sentence: True
     with TemporaryDirectory() as folder:
         to_stdout = is_standard(out)
         target = Path(folder) / data_name(run) if to_stdout else out
-        summary = apply_decisions(
-            run,
-            decisions,
-            target,
-            suspects=suspects,
-            only_sure=only_sure,
-            duplicates=duplicates,
-            link=link,
-            overwrite=overwrite,
-            data=data,
-            ask=ask,
-        )
+        summary = apply_decisions(run, decisions, target, overwrite=overwrite, ask=ask, **chosen)
         if to_stdout:
             sys.stdout.buffer.write(target.read_bytes())
             return

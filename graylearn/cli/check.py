@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -20,32 +21,33 @@ FAILED = 4
 """The exit code of a check that does not pass."""
 SHOWN = 20
 """New suspects on the terminal."""
-_File = Path | None
 
 
-@flags.with_settings("refine", "test_share", "test_split", "annotators", "annotations")
+@dataclasses.dataclass(frozen=True)
+class Checking:
+    """What a check compares with, and what it writes."""
+
+    against: Path | None = None
+    """A file of accepted suspects, which do not fail."""
+    accept: bool = False
+    """Write all that is found to --against, and pass."""
+    max_suspects: str = "0"
+    """Samples that may be new suspects: a number or a share, such as 2%."""
+    copies: bool = False
+    """Copies with the same label are suspects too, but for one."""
+    junit: Path | None = None
+    """Write JUnit XML."""
+    sarif: Path | None = None
+    """Write SARIF 2.1.0."""
+    cache: Path | None = None
+    """A folder that keeps features and verdicts."""
+
+
+@flags.with_settings(
+    "refine", "test_share", "test_split", "annotators", "annotations", more=flags.typed(of=Checking)
+)
 def check(
     *,
-    against: Annotated[
-        _File, flags.path_flag("--against", help="A file of accepted suspects, which do not fail.")
-    ] = None,
-    accept: Annotated[
-        bool, typer.Option("--accept", help="Write all that is found to --against, and pass.")
-    ] = False,
-    max_suspects: Annotated[
-        str,
-        typer.Option(
-            "--max-suspects", help="Samples that may be new suspects: a number or a share, such as 2%."
-        ),
-    ] = "0",
-    copies: Annotated[
-        bool, typer.Option("--copies", help="Copies with the same label are suspects too, but for one.")
-    ] = False,
-    junit: Annotated[_File, flags.path_flag("--junit", help="Write JUnit XML.", metavar="FILE")] = None,
-    sarif: Annotated[_File, flags.path_flag("--sarif", help="Write SARIF 2.1.0.", metavar="FILE")] = None,
-    cache: Annotated[
-        _File, flags.path_flag("--cache", help="A folder that keeps features and verdicts.")
-    ] = None,
     settings: flags.SettingsFile = None,
     as_json: flags.AsJson = False,
     quiet: flags.Quiet = False,
@@ -62,7 +64,8 @@ def check(
 
       graylearn check data.csv --label status --against accepted.json --max-suspects 2% --junit check.xml
     """
-    chosen = flags.chosen(given, "audit", settings)
+    asked = Checking(**flags.told({name: given.pop(name) for name in Checking.__annotations__}))
+    chosen, against, accept = flags.chosen(given, "audit", settings), asked.against, asked.accept
     if accept and against is None:
         raise SettingsError("--accept writes to --against: name a file there")
     from graylearn.data.written import check_writable
@@ -71,20 +74,21 @@ def check(
 
     if accept and against is not None:  # before the audit, not after it
         check_writable(against, checking.KIND, of=chosen.reads, update=True)
-    for kind, path in {checking.JUNIT: junit, checking.SARIF: sarif}.items():
+    files = {checking.JUNIT: asked.junit, checking.SARIF: asked.sarif}
+    for kind, path in files.items():
         if path is not None:
             check_writable(path, kind, of=chosen.reads)
     found = checking.check(
         chosen,
         against=against,
-        max_suspects=max_suspects,
-        copies=copies,
-        cache=cache,
+        max_suspects=asked.max_suspects,
+        copies=asked.copies,
+        cache=asked.cache,
         progress=RunProgress(quiet=quiet),
     )
     if accept and against is not None:
         found = checking.accept(found, against, chosen.reads)
-    checking.write(found, {checking.JUNIT: junit, checking.SARIF: sarif}, chosen.reads)
+    checking.write(found, files, chosen.reads)
     if page := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(page).open("a", encoding="utf-8") as file:
             file.write(checking.markdown(found))

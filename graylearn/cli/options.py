@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, get_origin
+from typing import Annotated, Any, TypeAlias, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -36,20 +36,9 @@ PANELS = {
 }
 SHORT = {"label": "-l"}
 FIRST = (
-    *(
-        "out",
-        "overwrite",
-        "as_json",
-        "label",
-        "text",
-        "group",
-        "without",
-        "keep_labels",
-        "annotators",
-        "test",
-    ),
-    *("against", "accept", "max_suspects", "help_all"),
-)
+    "out", "overwrite", "as_json", "label", "text", "group", "without", "keep_labels", "annotators", "test",
+    "against", "accept", "max_suspects", "help_all",
+)  # fmt: skip
 """What --help shows of the options of a run and of `check`, ten each; --help-all shows all."""
 
 Overwrite: TypeAlias = Annotated[
@@ -100,9 +89,12 @@ def flag(
         shown = str(default)
     elif isinstance(default, tuple) and default:
         shown = ",".join(default)
-    panel = next(title for part, title in panels.items() if name in part.__annotations__)
+    panel = next((title for part, title in panels.items() if name in part.__annotations__), None)
     names = [spelled, *([SHORT[name]] if name in SHORT else [])]
-    takes = path if declaration is RunSettings and name in PATHS else None
+    is_path = (
+        name in PATHS if declaration is RunSettings else get_type_hints(declaration)[name] == Path | None
+    )
+    takes = path if is_path else None
     return typer.Option(*names, help=meaning, rich_help_panel=panel, show_default=shown, parser=takes)
 
 
@@ -149,18 +141,16 @@ _HELP_ALL = Annotated[
 
 
 def with_settings(
-    *leave_out: str, like: Callable[..., None] | None = None
+    *leave_out: str, like: Callable[..., None] | None = None, more: Mapping[str, Any] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command, which takes `**settings`, DATA and a flag for each field of RunSettings.
+    """Give a command, which takes `**settings`, DATA, a flag for each field of RunSettings, and more flags.
 
     A flag that is not given is None, so that a settings file can say it. like: see `with_flags`.
     """
     data = path_argument(metavar="DATA", help=documented(RunSettings).get("data", ""))
     types: dict[str, Any] = {"data": Annotated[Path | None, data]}
-    for name in FIELDS:
-        if name not in ("data", "command", *leave_out):
-            types[name] = typed(name)
-    return with_flags(types, like, help_all=True)
+    types |= typed(*(name for name in FIELDS if name not in ("data", "command", *leave_out)))
+    return with_flags(types | dict(more or {}), like, help_all=True)
 
 
 def with_flags(
@@ -192,12 +182,11 @@ def chosen(given: dict[str, Any], command: Command, file: Path | None = None) ->
     """
     values = {} if file is None else read_settings(file)
     given.pop("help_all", None)
-    told = {
+    chosen = {
         name: address_of(value) or str(value) if isinstance(value, Path) else value
-        for name, value in given.items()
-        if value is not None
+        for name, value in told(given).items()
     }
-    settings = settings_from(values | told | {"command": command}, "the command line")
+    settings = settings_from(values | chosen | {"command": command}, "the command line")
     settings.check_data()
     for name in PATHS:
         if named := getattr(settings, name):
@@ -205,7 +194,16 @@ def chosen(given: dict[str, Any], command: Command, file: Path | None = None) ->
     return settings
 
 
-def typed(name: str) -> Any:
-    """The flag of a setting and what it is read as: the type of its field, or None."""
-    kind = Path if name in PATHS else list[str] if get_origin(FIELDS[name]) is tuple else FIELDS[name]
-    return Annotated[kind | None, flag(name)]
+def typed(*names: str, of: Any = RunSettings) -> dict[str, Any]:
+    """The flags of these fields of a dataclass, or of all: what each is read as, or None, and its option."""
+    hints, found = get_type_hints(of), {}
+    for name in names or hints:
+        is_list = get_origin(hints[name]) is tuple
+        kind = Path if of is RunSettings and name in PATHS else list[str] if is_list else hints[name]
+        found[name] = Annotated[kind | None, flag(name, of, negated=of is RunSettings)]
+    return found
+
+
+def told(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those flags that were given."""
+    return {name: value for name, value in given.items() if value is not None}

@@ -13,11 +13,28 @@ import typer
 from graylearn.cli import options as flags
 from graylearn.paths import existing, is_standard, saved_input
 
+
+@dataclasses.dataclass(frozen=True)
+class Asking:
+    """What is asked of a model."""
+
+    reject_at: float | None = None
+    """Answer no class where the ood score is larger than that of this share of the samples that belong, such
+    as 0.99. Networks that learned images as they are reject more of them."""
+    coverage: float | None = None
+    """Name all classes that cannot be excluded: the true one is among them with this probability, such as
+    0.95."""
+    only_unlabelled: bool = False
+    """Answer only the rows of a table whose label is missing."""
+    top: int = 2
+    """How many classes to name, the most probable first."""
+
+
 READING = ("split", "separator", "encoding", "no_id", "unreadable")
 """Settings of a run that new data may have of their own."""
 
 
-@flags.with_flags({name: flags.typed(name) for name in READING})
+@flags.with_flags(flags.typed(of=Asking) | flags.typed(*READING))
 def predict(
     *,
     run: Annotated[Path, flags.path_argument(help="A run folder of graylearn fit.")],
@@ -26,32 +43,9 @@ def predict(
         Path | None,
         flags.path_flag("--out", "-o", help="A .csv, .tsv or .parquet file.", show_default="CSV on stdout"),
     ] = None,
-    reject_at: Annotated[
-        float | None,
-        typer.Option(
-            "--reject-at",
-            help="Answer no class where the ood score is larger than that of this share of the samples that "
-            "belong, such as 0.99. Networks that learned images as they are reject more of them.",
-            show_default=False,
-        ),
-    ] = None,
-    coverage: Annotated[
-        float | None,
-        typer.Option(
-            "--coverage",
-            help="Name all classes that cannot be excluded: the true one is among them with this "
-            "probability, such as 0.95.",
-            show_default=False,
-        ),
-    ] = None,
-    only_unlabelled: Annotated[
-        bool,
-        typer.Option("--only-unlabelled", help="Answer only the rows of a table whose label is missing."),
-    ] = False,
-    top: Annotated[int, typer.Option("--top", help="How many classes to name, the most probable first.")] = 2,
     as_json: flags.AsJson = False,
     quiet: flags.Quiet = False,
-    **reading: Any,
+    **given: Any,
 ) -> None:
     """Predict the class of new samples, with probabilities and how little each seems to belong.
 
@@ -77,16 +71,7 @@ def predict(
         out = None if out is None or is_standard(out) else out
         of: list[str | Path] = [data, *folder.settings().reads]
         check_out(out, of)
-        blocks = predict_blocks(
-            run,
-            data,
-            reject_at=reject_at,
-            coverage=coverage,
-            only_unlabelled=only_unlabelled,
-            top=top,
-            progress=RunProgress(quiet=quiet),
-            **reading,
-        )
+        blocks = predict_blocks(run, data, progress=RunProgress(quiet=quiet), **flags.told(given))
         answered, shown = Answered(), None
         tables = answered.counting(blocks)
         if as_json and out is None:

@@ -44,7 +44,7 @@ def beside(data: ReportData, wanted: Ints, label: Ints, suspected: NDArray[np.bo
         of = wanted[: min(int(suspected.sum()), MAX_NEIGHBOURED)]
         index, distance = nearest(rows, of, COMPARED)
         found["nearest"] = {"of": of.tolist(), "index": index.reshape(-1).tolist()}
-        found["alike"] = _near_duplicates(of, index, distance, len(data))
+        found["alike"] = _near_duplicates(of, index, distance)
         found["typical"] = typical(rows, label, suspected, len(data.classes), COMPARED)
     return found
 
@@ -110,12 +110,12 @@ def _likely(data: ReportData, of: Ints) -> dict[str, Any]:
     }
 
 
-def _near_duplicates(of: Ints, index: Ints, distance: Floats, total: int) -> list[list[int]]:
+def _near_duplicates(of: Ints, index: Ints, distance: Floats) -> list[list[int]]:
     """Groups of two samples or more that are almost the same, as far as suspects are among them."""
     usual = float(np.median(distance[:, 0])) if len(of) else 0.0
     row, column = np.nonzero(distance <= NEAR_DUPLICATE * usual)
     pairs = np.stack([of[row], index[row, column]], axis=1)
-    return [group.tolist() for group in joined_groups(pairs, total)]
+    return [group.tolist() for group in joined_groups(pairs)]
 
 
 MAX_POINTS = 5_000

@@ -31,10 +31,8 @@ class Preview:
     """How many characters of the text, or columns of the row, were left out."""
 
 
-Previews: TypeAlias = Callable[[int], Preview | None] | Mapping[int, Preview]
-"""What a sample looks like, by its index in the dataset; None or absent where there is nothing to see."""
-Curves: TypeAlias = Mapping[int, Sequence[float]] | NDArray[Any]
-"""Confidence in the given label over epochs: by index, or an array (epochs, N) such as History keeps."""
+Previews: TypeAlias = Callable[[int], Preview | None]
+"""What a sample looks like, by its index in the dataset; None where there is nothing to see."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +69,8 @@ class ReportData:
     """The 90 % range of each of these shares, as `Audit.ranges` has them."""
     look_first: int = 0
     """How many samples of the largest scores to look at where none is flagged, as `Audit.look_first` says."""
-    curves: Curves | None = None
-    """Confidence in the given label over the epochs."""
+    curves: NDArray[Any] | None = None
+    """(epochs, N) confidence in the given label, NaN where an epoch did not see a sample."""
     previews: Previews | None = None
     """What the samples look like."""
     probabilities: NDArray[Any] | None = None
@@ -91,8 +89,6 @@ class ReportData:
     """What the ids count, where they are bare numbers: "line", "row"."""
     reliability: Reliability | None = None
     """Confidence against accuracy, from `graylearn.metrics.reliability`."""
-    ece: float | None = None
-    """Expected calibration error; without it, that of `reliability`."""
     confusion: Any = None
     """(K, K) counts: row = given label, column = predicted class."""
     accuracies: Mapping[str, tuple[float, float | None]] | None = None
@@ -134,18 +130,14 @@ class ReportData:
 
     def _check_arrays(self) -> None:
         n = len(self.table)
-        if self.copies is not None and self.copies.count != n:
-            raise DataError(
-                f"copies are of {self.copies.count} samples, the table has {n}: give those of one set"
-            )
-        if self.groups is not None and len(self.groups) != n:
-            raise DataError(
-                f"groups are of {len(self.groups)} samples, the table has {n}: give one name each"
-            )
-        if self.crowd is not None and len(self.crowd.label) != n:
-            raise DataError(
-                f"annotators labelled {len(self.crowd.label)} samples, the table has {n}: give one row each"
-            )
+        of = {
+            "copies": None if self.copies is None else self.copies.count,
+            "groups": None if self.groups is None else len(self.groups),
+            "crowd": None if self.crowd is None else len(self.crowd.label),
+        }
+        for name, count in of.items():
+            if count not in (None, n):
+                raise DataError(f"{name} are of {count} samples, the table has {n}: give those of one set")
         expected = {"probabilities": (n, len(self.classes)), "features": (n, None), "rows": (n, None)}
         for name, (length, width) in expected.items():
             given = getattr(self, name)

@@ -237,7 +237,7 @@ def _reliability(data: ReportData) -> dict[str, Any] | None:
         "count": [int(value) for value in found.count],
         "accuracy": [float(value) for value in found.accuracy],
         "confidence": [float(value) for value in found.confidence],
-        "ece": float(found.ece if data.ece is None else data.ece),
+        "ece": float(found.ece),
     }
 
 
@@ -280,19 +280,10 @@ def _curves(data: ReportData, wanted: NDArray[np.int64]) -> dict[str, Any] | Non
     """Confidence over epochs as bytes: 0..254 are 0..1, 255 is an epoch that did not see the sample."""
     if data.curves is None:
         return None
-    if isinstance(data.curves, Mapping):
-        given = data.curves
-        indices = [index for index in wanted.tolist() if index in given]
-        length = max((len(given[index]) for index in indices), default=0)
-        values = np.full((len(indices), length), np.nan)
-        for row, index in enumerate(indices):
-            values[row, : len(given[index])] = given[index]
-    else:
-        matrix = np.asarray(data.curves)
-        if matrix.ndim != 2 or matrix.shape[1] != len(data):
-            raise DataError(f"curves have shape {matrix.shape}; expected (epochs, {len(data)})")
-        indices = wanted.tolist()
-        values = matrix[:, indices].T.astype(np.float64)
+    matrix, indices = np.asarray(data.curves), wanted.tolist()
+    if matrix.ndim != 2 or matrix.shape[1] != len(data):
+        raise DataError(f"curves have shape {matrix.shape}; expected (epochs, {len(data)})")
+    values = matrix[:, indices].T.astype(np.float64)
     epochs = values.shape[1]
     if not indices or not epochs:
         return None

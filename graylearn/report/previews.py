@@ -148,7 +148,7 @@ def preview_blocks(
     items: list[str] = []
     sets: dict[tuple[str, ...], int] = {}
     left_out = size = pictures = 0
-    look = data.previews.get if isinstance(data.previews, Mapping) else data.previews or _nothing
+    look = data.previews or (lambda _: None)
     columns: list[Any] = []
     if odd is not None and data.rows is not None:
         columns = [data.rows.iloc[:, column].array for column in range(len(odd.names))]
@@ -181,10 +181,6 @@ def preview_blocks(
         "odd": None if odd is None else {"names": list(odd.names), "middle": odd.middle},
     }
     return about, blocks
-
-
-def _nothing(index: int) -> None:
-    """What a sample looks like where nobody can say."""
 
 
 def _oddest(index: int, preview: Preview, odd: OddColumns | None, columns: list[Any]) -> list[list[Any]]:

@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from graylearn.audit.duplicates import Duplicates
+from graylearn.audit.duplicates import Duplicates, grouped
 from graylearn.audit.parts import (
     Dealing,
     PartFiles,
@@ -300,18 +300,9 @@ def copies_in_parts(files: PartFiles, test: NDArray[np.float32] | None = None) -
     with the features `test` follow."""
     folders = files.having("rows")
     order = np.argsort(np.concatenate([rows_of(folder) for folder in folders]))
-    count, total = len(order), len(order) + (0 if test is None else len(test))
     label = np.concatenate([labels_of(folder) for folder in folders])[order]
-    digest = np.concatenate([_digests(features_of(folder)) for folder in folders])[order]
-    if test is not None:
-        digest = np.concatenate([digest, _digests(test)])
-    _, same, size = np.unique(digest, return_inverse=True, return_counts=True)
-    members = np.flatnonzero(size[same] > 1)
-    members = members[np.argsort(same[members], kind="stable")]
-    groups = np.split(members, np.flatnonzero(np.diff(same[members])) + 1) if len(members) else []
-    groups.sort(key=lambda group: int(group[0]))
-    differ = np.array([len(np.unique(label[group[group < count]])) > 1 for group in groups], dtype=bool)
-    return Duplicates(tuple(groups), np.ones_like(differ), differ, float("inf"), count, total)
+    digests = np.concatenate([_digests(features_of(folder)) for folder in folders])[order]
+    return grouped(digests if test is None else np.concatenate([digests, _digests(test)]), label)
 
 
 def _digests(features: NDArray[np.float32]) -> NDArray[np.uint64]:

@@ -104,12 +104,14 @@ def test_pictures_rows_texts_and_curves_are_shown(open_report):
             return row_preview({f"column {i}": f"value {index}" for i in range(12)})
         return text_preview(f"sentence {index} " + "word " * 200) if index % 2 else None
 
+    curves = np.full((3, 120), np.nan)
+    curves[:, 0], curves[:, 1] = [0.1, 0.5, 0.9], [0.2, np.nan, 0.3]
     data = ReportData(
         title="Mixed",
         table=make_table(),
         classes=CLASSES,
         previews=look,
-        curves={0: [0.1, 0.5, 0.9], 1: [0.2, float("nan"), 0.3]},
+        curves=curves,
     )
     page = open_report(data)
     items = page.locator(".sample")

@@ -100,7 +100,10 @@ def test_thumbnails_are_small_and_keep_their_shape():
     ("fields", "said"),
     [
         ({"classes": ("cat", "dog")}, "label of the table has 'owl'"),
-        ({"previews": {0: Preview("image", "https://example.org/a.png")}}, "must be a data:image/ address"),
+        (
+            {"previews": lambda _: Preview("image", "https://example.org/a.png")},
+            "must be a data:image/ address",
+        ),
     ],
 )
 def test_what_does_not_fit_together_is_refused_and_nothing_is_written(tmp_path, fields, said):

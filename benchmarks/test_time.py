@@ -41,8 +41,7 @@ from graylearn import metrics
 from graylearn.data import contaminate
 from graylearn.data.batches.base import Preparation
 from graylearn.estimator.networks import outputs_of
-from graylearn.estimator.rejection import learn_reference
-from graylearn.estimator.scores import OURS, SCORES
+from graylearn.estimator.rejection import OURS, SCORES, learn_reference
 from graylearn.methods import Method, make_method
 from graylearn.nets import MLP, PrototypeNet
 from graylearn.training import train

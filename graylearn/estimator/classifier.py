@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from graylearn.audit import Audit
     from graylearn.data.batches.augment import Augment
-    from graylearn.estimator.networks import LastingOptimizer, NetworkLike
+    from graylearn.estimator.networks import NetworkLike
     from graylearn.estimator.pipeline import Stages
     from graylearn.methods import Method
 
@@ -90,8 +90,6 @@ class GrayClassifier(ClassifierMixin, FittedClassifier):  # type: ignore[misc]  
     classifier.predict(X[:3]), classifier.ood_score(X[:3])
     ```
     """
-
-    _lasting: LastingOptimizer | None
 
     def __init__(
         self,
@@ -189,7 +187,8 @@ class GrayClassifier(ClassifierMixin, FittedClassifier):  # type: ignore[misc]  
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Train one epoch on these samples; the first call names all `classes` and fixes the encoding.
 
-        A column that holds one value there is kept, at a guess of its spread: begin with rows that differ.
+        Each call is a run of its own, whose optimizer begins anew. A column that holds one value in the first
+        is kept, at a guess of its spread: begin with rows that differ.
         There is no audit. `history_`, and what `ood_score` compares with, are those of the last call: give it
         samples of every class if you ask for scores.
         """
@@ -201,7 +200,7 @@ class GrayClassifier(ClassifierMixin, FittedClassifier):  # type: ignore[misc]  
     @property
     def method_(self) -> str | Method:
         """The method of the first fit."""
-        from graylearn.estimator.parameters import method_for
+        from graylearn.estimator.networks import method_for
 
         return method_for(self.method, self.encoder_.shape)
 
@@ -232,7 +231,6 @@ class GrayClassifier(ClassifierMixin, FittedClassifier):  # type: ignore[misc]  
         state: dict[str, Any] = dict(super().__getstate__())
         if "network_" in state:  # so that what was fitted on a GPU can be read where there is none
             state["network_"] = copy.deepcopy(state["network_"]).cpu()
-        state.pop("_lasting", None)
         return state
 
     def __sklearn_tags__(self) -> Any:

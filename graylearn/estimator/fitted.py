@@ -15,8 +15,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from graylearn.estimator.rejection import NONE_OF_THESE, limit_at, unfamiliarity
-from graylearn.estimator.scores import OURS, score_of
+from graylearn.estimator.rejection import NONE_OF_THESE, OURS, limit_at, score_of, unfamiliarity
 
 if TYPE_CHECKING:
     from torch import nn
@@ -140,7 +139,7 @@ class FittedClassifier(BaseEstimator):  # type: ignore[misc]  # scikit-learn has
     def ood_score(self, X: Any, score: str = OURS) -> NDArray[np.float64]:
         """(N,) how little each sample seems to belong to any class; larger = less likely to belong.
 
-        score: a name in `graylearn.estimator.scores.SCORES`, to compare with others: "msp", "max-logit",
+        score: a name in `graylearn.estimator.rejection.SCORES`, to compare with others: "msp", "max-logit",
             "energy", "entropy", "mutual-information". `reject_at` goes by the first alone.
         """
         asked = score_of(score)

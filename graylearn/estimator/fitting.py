@@ -4,44 +4,66 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import _check_partial_fit_first_call
 from torch import nn
 
+from graylearn import options
 from graylearn.audit.audit import SAW_ALL
 from graylearn.audit.inputs import groups_of
+from graylearn.data.batches.base import Preparation
 from graylearn.data.inputs import ids_of
+from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.calibration import FoundLater, kept_aside, reference_for
-from graylearn.estimator.inputs import read_inputs, read_labels, read_validation
-from graylearn.estimator.models import ModelPipeline, is_model
-from graylearn.estimator.networks import LastingOptimizer, build_network, training_settings
-from graylearn.estimator.parameters import check, check_partial
+from graylearn.estimator.inputs import InputEncoder, read_inputs, read_labels, read_validation
+from graylearn.estimator.models import ModelPipeline, check_parameters, is_model
+from graylearn.estimator.networks import build_network, method_for, training_settings
 from graylearn.estimator.pipeline import Pipeline, Stages
-from graylearn.estimator.trainset import make_training_set
-from graylearn.training import Settings, seeding
+from graylearn.estimator.trainset import make_training_set, plain_training_set
+from graylearn.methods import as_method
+from graylearn.training import History, Result, Settings, seeding, train
 from graylearn.training.devices import choose
+
+HISTORY_BYTES = 1 << 26
+"""Memory for the confidences of single epochs of a set that is never in memory as a whole."""
+
+Some = tuple[NDArray[np.float32], NDArray[np.int64]]
+"""Encoded samples, and the index of the label of each."""
+
+
+def check(parameters: Mapping[str, Any]) -> None:
+    """Refuse what cannot be, before anything is computed with it."""
+    options.check(parameters)
+    as_method(method_for(parameters["method"], ()))
+    if is_model(parameters["network"]):
+        check_parameters(parameters)
+    audit, members, refine = parameters["audit"], parameters["members"], parameters["refine"]
+    if audit not in ("auto", "history", "held-out", None):
+        raise SettingsError(f"audit is {audit!r}: use 'auto', 'history', 'held-out' or None")
+    if not isinstance(refine, bool | np.bool_):
+        raise SettingsError(f"refine is {refine!r}: expected True or False")
+    if refine and audit is None:
+        raise SettingsError("refine=True reads the audit, but audit is None: use 'auto'")
+    if members is None:
+        raise SettingsError.wrong("members", None, "a whole number of at least 1")
 
 
 def fit(classifier: Any, pipeline: Pipeline) -> None:
     """Run the pipeline that was planned for the classifier, which goes on from its network if it is to."""
     begun = (copy.deepcopy(classifier.network_), classifier.members_) if _goes_on(classifier) else ()
-    fitted = pipeline.run(*begun)
-    classifier.network_, classifier.n_iter_, classifier.members_ = (
-        fitted.network,
-        fitted.epochs,
-        fitted.members,
-    )
-    # predictions are made in float32, whatever the network was trained in
-    classifier.preparation_ = dataclasses.replace(fitted.preparation, augment=None, dtype=torch.float32)
-    classifier.history_, classifier.refined_ = fitted.history, fitted.refined
-    classifier._found_later(FoundLater(pipeline, fitted, classifier.preparation_))
+    found = pipeline.run(*begun)
+    preparation = _keep(classifier, found.network, found.preparation, found.history, found.epochs)
+    classifier.members_, classifier.refined_ = found.members, found.refined
+    classifier._found_later(FoundLater(pipeline, found, preparation))
 
 
 def planned(
@@ -113,7 +135,10 @@ def planned(
 
 def fit_epoch(classifier: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
     """Train one epoch, the first on a network that is made for it; see `GrayClassifier.partial_fit`."""
-    check_partial(classifier.get_params(deep=False))
+    check(classifier.get_params(deep=False))
+    if is_model(classifier.network):
+        told = "which learns all samples at once: call fit, or use a network"
+        raise SettingsError(f"network is {classifier.network!r}, {told}")
     first = _check_partial_fit_first_call(classifier, classes)
     given = read_inputs(classifier, X, reset=first)
     named, labels = read_labels(y, X)
@@ -123,7 +148,7 @@ def fit_epoch(classifier: Any, X: Any, y: Any, classes: Any, sample_weight: Any)
             f"y has labels {strange.tolist()} that are not among the classes {classifier.classes_.tolist()}: "
             "name all classes in the first call of partial_fit"
         )
-    samples, encoder = make_training_set(
+    samples, classifier.encoder_ = make_training_set(
         given,
         np.searchsorted(classifier.classes_, named)[labels],
         classes=classifier.classes_,
@@ -134,22 +159,70 @@ def fit_epoch(classifier: Any, X: Any, y: Any, classes: Any, sample_weight: Any)
         id_like=classifier.id_like,
         constant="keep",
     )
-    if first:
-        classifier.encoder_, classifier.n_iter_, classifier.members_ = encoder, 0, 1
-        classifier.network_, classifier._lasting = new_network(classifier, seed_of(classifier)), None
+    done, seed = 0 if first else classifier.n_iter_, seed_of(classifier)
+    network = new_network(classifier, seed) if first else classifier.network_
     # each call is an epoch of its own: with one seed all would go through samples in the same order
-    seed = seeding.derive(seed_of(classifier), "partial", classifier.n_iter_)
-    settings = settings_for(classifier, len(samples.y), seed, one_epoch=True)
-    classifier._lasting = getattr(classifier, "_lasting", None) or LastingOptimizer(settings.optimizer)
-    scale = None if first else classifier.preparation_.scale  # that of the images it knows
-    settings = dataclasses.replace(settings, optimizer=classifier._lasting, scale=scale)
-    pipeline = Pipeline(samples, partial(new_network, classifier), classifier.method_, settings, audit=None)
-    fitted = pipeline.run(classifier.network_)
-    classifier.preparation_ = dataclasses.replace(fitted.preparation, augment=None, dtype=torch.float32)
-    classifier.n_iter_ += 1
-    classifier.history_, classifier.audit_, classifier.refined_ = fitted.history, None, False
-    classifier._later = None
-    classifier.reference_ = reference_for(classifier.network_, classifier.preparation_, samples, None, None)
+    settings = settings_for(
+        classifier, len(samples.y), seeding.derive(seed, "partial", done), epochs=1, cycle=False,
+        scale=None if first else classifier.preparation_.scale,  # that of the images it knows
+    )  # fmt: skip
+    found = Pipeline(samples, lambda _: network, classifier.method_, settings, audit=None).run(network)
+    preparation = _keep(classifier, found.network, found.preparation, found.history, done + 1)
+    classifier._later, classifier.audit_ = None, None
+    classifier.reference_ = reference_for(found.network, preparation, samples, None, None)
+
+
+def fit_batches(
+    classifier: Any,
+    batches: Callable[[int], Iterable[Any]],
+    count: int,
+    *,
+    classes: Sequence[Label],
+    encoder: InputEncoder,
+    example: Any,
+    scored: Callable[[], tuple[Some, Some]],
+    stages: Stages | None = None,
+) -> None:
+    """Fit to batches of (encoded samples, labels, index) that come from files and can be read again and
+    again: the set is never in memory as a whole, and there is no audit.
+
+    batches: makes them, by about how many samples each has. count: samples that they hold together. example:
+    some samples as users give them. scored: reads some that are learned from, and some that are not, all of
+    which belong; they say how samples score.
+    """
+    classifier.classes_, classifier.encoder_ = np.asarray(classes), encoder
+    read_inputs(classifier, example, reset=True)
+    seed = seed_of(classifier)
+    settings = settings_for(classifier, count, seed, history_bytes=HISTORY_BYTES)
+    given = batches(settings.batch_size)
+
+    def run(settings: Settings, *callbacks: Any) -> Result:
+        network = new_network(classifier, seed)
+        made = train(network, given, method=classifier.method_, settings=settings, callbacks=callbacks)
+        return made.raise_if_interrupted()
+
+    result = (stages or Stages()).train("first", settings, run)
+    preparation = _keep(classifier, result.model, result.preparation, result.history, len(result.log))
+    known, new = scored()
+    seen = plain_training_set(Samples(*known, tuple(range(len(classes))), np.arange(len(known[1])), "array"))
+    classifier.audit_ = None
+    classifier.reference_ = reference_for(result.model, preparation, seen, None, new)
+
+
+def _keep(
+    classifier: Any,
+    network: nn.Module,
+    preparation: Preparation,
+    history: History,
+    epochs: int,
+) -> Preparation:
+    """Set what a fit found; gives how samples are brought to the network."""
+    classifier.network_, classifier.n_iter_, classifier.members_ = network, epochs, 1
+    # predictions are made in float32, whatever the network was trained in
+    classifier.preparation_ = dataclasses.replace(preparation, augment=None, dtype=torch.float32)
+    classifier.history_, classifier.refined_ = history, False
+    made: Preparation = classifier.preparation_
+    return made
 
 
 def _goes_on(classifier: Any) -> bool:
@@ -180,17 +253,13 @@ def new_network(classifier: Any, seed: int) -> nn.Module:
     )
 
 
-def settings_for(classifier: Any, num_samples: int, seed: int, *, one_epoch: bool = False) -> Settings:
-    """How its networks are trained on so many samples."""
-    names = ("batch_size", "learning_rate", "clip_norm", "accumulate", "average", "optimizer", "augment")
-    return training_settings(
-        num_samples,
-        classifier.encoder_.shape,
-        epochs=1 if one_epoch else classifier.epochs,
-        cycle=not one_epoch,
-        device=choose(classifier.device),
-        precision=classifier.precision,
-        seed=seed,
-        log="auto" if classifier.verbose else "none",
-        **{name: getattr(classifier, name) for name in names},
-    )
+def settings_for(classifier: Any, num_samples: int, seed: int, **changes: Any) -> Settings:
+    """How its networks are trained on so many samples, but for `changes`."""
+    names = (
+        "epochs", "batch_size", "learning_rate", "clip_norm", "accumulate", "average", "optimizer", "augment",
+        "precision",
+    )  # fmt: skip
+    options = {name: getattr(classifier, name) for name in names}
+    options |= {"device": choose(classifier.device), "seed": seed}
+    options |= {"log": "auto" if classifier.verbose else "none"} | changes
+    return training_settings(num_samples, classifier.encoder_.shape, **options)

@@ -21,7 +21,7 @@ from graylearn.audit.models import check_model, class_probabilities, fit_model, 
 from graylearn.data.batches.base import Preparation
 from graylearn.errors import Hint, SettingsError
 from graylearn.estimator.pipeline import Pipeline, PlannedFit
-from graylearn.estimator.refine import SoftTargets
+from graylearn.methods.softened import Softened
 from graylearn.training import History, Result
 
 TREES = "trees"
@@ -92,8 +92,8 @@ class ModelPipeline(Pipeline):
         much as it is believed."""
         samples = self.samples
         row, label, weight = np.arange(len(samples.y)), samples.y, fit.weight
-        if isinstance(fit.method, SoftTargets):
-            targets = fit.method.distributions.numpy()
+        if isinstance(fit.method, Softened) and fit.method.targets is not None:
+            targets = fit.method.targets.numpy()
             row, label = np.nonzero(targets >= LEAST_SHARE)
             weight = targets[row, label] * weight[row]
         model = new_copy(self.model, self.settings.seed)

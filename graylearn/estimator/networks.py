@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from graylearn.training import (
     seeding,
 )
 from graylearn.training.networks import FeatureTap, one_of_logits
-from graylearn.training.optimizers import OptimizerLike, batch_size_for, epochs_for, make_optimizer, set_rate
+from graylearn.training.optimizers import batch_size_for, epochs_for
 
 NetworkLike = str | nn.Module | Callable[[int, tuple[int, ...]], nn.Module]
 """A name in NETS, a module (copied, never changed), or a function (num_classes, in_shape) -> module."""
@@ -83,6 +83,17 @@ def _check_logits(network: nn.Module, num_classes: int, in_shape: tuple[int, ...
             f"the network gives {found} logits, expected {num_classes}: one logit a class; "
             "a function (num_classes, in_shape) can make it for any number"
         )
+
+
+def method_for(method: str | Method, in_shape: tuple[int, ...]) -> str | Method:
+    """The method that "auto" stands for, or the one given; in_shape is (channels, height, width) of images.
+
+    Images are trained by SGD, whose steps shrink with the gradient: with many classes gl, which begins with
+    2/K of it, learns too slowly (docs/lab/measurements.md). Rows are trained by Adam, and measured with gl.
+    """
+    if not isinstance(method, str) or method != "auto":
+        return method
+    return "gl-relative" if len(in_shape) == 3 else "gl"
 
 
 def training_settings(
@@ -196,32 +207,6 @@ def _exact(
             features.append(hidden.cpu().numpy())
         logits.append(nn.functional.linear(hidden, *exact[-1]).cpu().numpy())
     return np.concatenate(logits), np.concatenate(features) if with_features else None
-
-
-class LastingOptimizer:
-    """An optimizer function that gives the same torch optimizer again while the parameters are the same.
-
-    So the moments of Adam last from one call of `partial_fit` to the next.
-    """
-
-    def __init__(self, settings: OptimizerLike) -> None:
-        self.settings = settings
-        self.optimizer: torch.optim.Optimizer | None = None
-        self.rates: list[float] = []
-
-    def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-        """The torch optimizer for these parameters."""
-        wanted = list(parameters)
-        if self.optimizer is not None:
-            held = [each for group in self.optimizer.param_groups for each in group["params"]]
-            if len(held) == len(wanted) and all(a is b for a, b in zip(held, wanted, strict=True)):
-                for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
-                    set_rate(group, rate)  # a method may have scaled it
-                return self.optimizer
-        module = nn.ParameterList(wanted)
-        self.optimizer = make_optimizer(self.settings, module, wanted[0].device)
-        self.rates = [float(group["lr"]) for group in self.optimizer.param_groups]
-        return self.optimizer
 
 
 # -- a committee: the mean of the logits of several perceptrons is itself a perceptron, as wide as all of them

@@ -29,9 +29,11 @@ from graylearn.audit import audit as audit_samples
 from graylearn.audit.history import history_probabilities
 from graylearn.data.batches.base import Preparation
 from graylearn.estimator.networks import can_share_a_stack, can_stand_side_by_side, joined, member_seeds
-from graylearn.estimator.refine import LEAST_CLASSES, SoftTargets, know_more, soft_targets
+from graylearn.estimator.refine import LEAST_CLASSES, know_more, soft_targets
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.methods import Method
+from graylearn.methods.robust import Standard
+from graylearn.methods.softened import Softened
 from graylearn.nets import MLP
 from graylearn.options import OverlapSetting
 from graylearn.training import History, Result, Settings, seeding, train, train_stack
@@ -226,7 +228,7 @@ class Pipeline:
             believed = self._asked_again()
         if believed is not None:
             targets, trust = soft_targets(believed)
-            method = SoftTargets(torch.from_numpy(targets[samples.rows]))
+            method = Softened(Standard(), targets=torch.from_numpy(targets[samples.rows]).float())
             weight = trust[samples.rows] * weight
         elif goes_on or not self._is_stack or self.members == 1 or not can_share_a_stack(method):
             return None

@@ -6,16 +6,11 @@ and the rest stay as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from graylearn.array_types import Floats
 from graylearn.audit import Audit
-from graylearn.methods.base import Method, Step, Task
 
 LEAST_CLASSES = 4
 """With fewer classes labels that are wrong at random hardly move the border between them, and on four such
@@ -24,29 +19,6 @@ LEAST_ERRORS = 1.5
 """By how many standard errors the views must say the given labels better than the own networks alone."""
 CLASS_SHARE = 0.1
 """Of the samples that bear a label, the share whose weight the class keeps at least."""
-
-
-@dataclass
-class SoftTargets(Method):
-    """Cross entropy with a distribution over the classes as the target of each training sample."""
-
-    distributions: Tensor = field(repr=False)
-    """(num_samples, K), by index in the training set."""
-
-    per_sample = False
-
-    def can_be_shared(self) -> bool:
-        """The target of a sample is its own, wherever it is learned from."""
-        return True
-
-    def start(self, task: Task) -> None:
-        """Bring the targets to the device."""
-        super().start(task)
-        self.distributions = self.distributions.to(task.device, torch.float32)
-
-    def loss(self, step: Step) -> Tensor:
-        """Cross entropy of each sample with its own target."""
-        return -(self.distributions[step.index] * step.logits.log_softmax(1)).sum(1)
 
 
 def know_more(views: Floats, own: Floats, label: NDArray[np.int64]) -> bool:

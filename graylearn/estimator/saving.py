@@ -12,7 +12,9 @@ The folder is written beside its place and put there whole: see graylearn.data.w
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -25,20 +27,21 @@ from torch import nn
 
 from graylearn.audit import Audit
 from graylearn.data.atomic import checksum, replacing, signature, write_text
-from graylearn.data.batches.augment import PixelScale
+from graylearn.data.batches.augment import Augment, PixelScale
 from graylearn.data.batches.base import Preparation
 from graylearn.data.samples import classes_from_json, classes_to_json
 from graylearn.data.written import writing
 from graylearn.errors import FULL, CheckpointError, first_line, warn
-from graylearn.estimator import parameters as parameters_json
 from graylearn.estimator.card import CARD, card
 from graylearn.estimator.fitted import FittedClassifier
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.models import ModelNetwork
 from graylearn.estimator.networks import build_network, wide
 from graylearn.estimator.rejection import check_reference
+from graylearn.methods import METHODS
 from graylearn.nets import MLP
-from graylearn.training import History
+from graylearn.training import History, OptimizerSettings
+from graylearn.training.checkpoint import pack, unpack
 
 Kind = TypeVar("Kind", bound=FittedClassifier)
 
@@ -94,7 +97,7 @@ def _check_is_saved(classifier: FittedClassifier) -> None:
 
 def _content(classifier: FittedClassifier, folder: Path) -> dict[str, Any]:
     """What model.json tells of the classifier and of the files beside it."""
-    saved, unsaved = parameters_json.to_json(classifier.get_params(deep=False))
+    saved, unsaved = parameters_to_json(classifier.get_params(deep=False))
     scale = classifier.preparation_.scale
     names = getattr(classifier, "feature_names_in_", None)
     files = [_WEIGHTS, _HISTORY, *(_AUDITED if classifier.audit_ is not None else ())]
@@ -161,7 +164,7 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
             f"{', '.join(unsaved)} could not be saved and took the default: pass it to load to fit again",
             UserWarning,
         )
-    parameters = parameters_json.from_json(manifest["parameters"]) | given
+    parameters = parameters_from_json(manifest["parameters"]) | given
     classifier: Kind = cast("Any", kind)(**parameters)
     for name, written in manifest["files"].items():
         if name not in (_WEIGHTS, _HISTORY, *_AUDITED) or _signature(folder / name) != written:
@@ -275,3 +278,52 @@ def _signature(path: Path) -> dict[str, Any]:
         return signature(path)
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read ({error}): save the classifier again") from error
+
+
+# -- parameters as JSON, and back; what is code of the user's is named, not saved ----------------------------
+
+
+def _kinds() -> dict[str, Callable[..., Any]]:
+    """What may be a parameter beside plain values, by the name that it is saved under."""
+    return {"optimizer": OptimizerSettings, "augment": Augment, **METHODS}
+
+
+def parameters_to_json(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """(what JSON can hold, the names of the parameters it cannot)."""
+    saved: dict[str, Any] = {}
+    unsaved: list[str] = []
+    for name, value in parameters.items():
+        try:
+            saved[name] = _packed(value)
+        except CheckpointError:  # it is code, or holds some
+            unsaved.append(name)
+    return saved, unsaved
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, torch.device):
+        return str(value)
+    kind = next((name for name, made in _kinds().items() if made is type(value)), None)
+    arrays: dict[str, torch.Tensor] = {}
+    if kind is not None:
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    packed = pack(value, arrays)
+    if arrays:
+        raise CheckpointError("arrays are not kept as parameters")
+    return packed if kind is None else {"is": kind, "fields": packed}
+
+
+def parameters_from_json(saved: Any) -> dict[str, Any]:
+    """The parameters that `to_json` could hold."""
+    if not isinstance(saved, dict):
+        raise CheckpointError("the saved parameters are not a table of names and values")
+    return {str(name): _made(value) for name, value in saved.items()}
+
+
+def _made(value: Any) -> Any:
+    try:
+        if isinstance(value, dict) and "is" in value:
+            return _kinds()[value["is"]](**unpack(value["fields"], {}))
+        return unpack(value, {})
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"a saved parameter cannot be read ({error})") from error

@@ -33,10 +33,10 @@ from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.calibration import ENOUGH
+from graylearn.estimator.fitting import Some, fit_batches
 from graylearn.estimator.inputs import InputEncoder, is_images
 from graylearn.estimator.pipeline import Made, Run, Stage, Stages
 from graylearn.estimator.saving import write_classifier
-from graylearn.estimator.streamed import Some, fit_batches
 from graylearn.options import Learning
 from graylearn.progress import duration
 from graylearn.runs.files import write_json
@@ -276,8 +276,9 @@ def fit_parts(
         new, new_label = parts.read(first, parts.new)
         return (parts.encoded(known), known_label), (parts.encoded(new), new_label)
 
-    return fit_batches(
-        make_classifier(settings),
+    classifier = make_classifier(settings)
+    fit_batches(
+        classifier,
         lambda batch_size: PartBatches(parts, batch_size),
         len(parts.order),
         classes=classes,
@@ -286,6 +287,7 @@ def fit_parts(
         scored=scored,
         stages=stages,
     )
+    return classifier
 
 
 class LearnedParts:

@@ -18,7 +18,7 @@ from graylearn.data.atomic import replacing_folder, write_text
 from graylearn.data.formats import NAMELESS
 from graylearn.data.inputs import is_hugging_face
 from graylearn.errors import SettingsError
-from graylearn.estimator.parameters import method_for
+from graylearn.estimator.networks import method_for
 from graylearn.estimator.saving import write_classifier
 from graylearn.integrations.onnx import unexportable
 from graylearn.methods import as_method

@@ -8,7 +8,7 @@ from scipy.special import digamma
 
 from graylearn.errors import SettingsError
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.scores import SCORES
+from graylearn.estimator.rejection import SCORES
 
 LOGITS = np.random.default_rng(0).normal(size=(30, 4)) * 3
 

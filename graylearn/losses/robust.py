@@ -1,11 +1,16 @@
 """The losses that Gray Learning is compared with, as functions and as modules.
 
 Q = softmax(logits), q = Q_label. Every function takes (logits, target, *, its options, weight, ignore_index,
-reduction) as torch.nn.functional.cross_entropy does; half types are computed in float32.
+reduction) as torch.nn.functional.cross_entropy does; half types are computed in float32. A module takes the
+options of its function, then weight, ignore_index and reduction.
 """
 
+from __future__ import annotations
+
+import inspect
 from collections.abc import Callable
-from typing import ClassVar
+from functools import partial, wraps
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -15,38 +20,47 @@ from graylearn.losses.gray import gray_loss
 from graylearn.losses.reference import log_one_minus
 from graylearn.losses.rows import per_row
 
+_SHARED = [
+    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+    for name, default in (("weight", None), ("ignore_index", -100), ("reduction", "mean"))
+]
+"""What every loss takes beside its options."""
+
+
+def _reduced(rows: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A loss with all conventions, of one from logits (N, K, ...) and class indices (N, ...) to (N, ...)."""
+
+    @wraps(rows)
+    def loss(
+        logits: Tensor,
+        target: Tensor,
+        *,
+        weight: Tensor | None = None,
+        ignore_index: int = -100,
+        reduction: str = "mean",
+        **options: Any,
+    ) -> Tensor:
+        return per_row(logits, target, weight, ignore_index, reduction, partial(rows, **options))
+
+    own = list(inspect.signature(rows).parameters.values())
+    loss.__signature__ = inspect.Signature([*own, *_SHARED])  # type: ignore[attr-defined]
+    return loss
+
 
 def _label_doubt(logits: Tensor, target: Tensor) -> Tensor:
     """1 - q, summed from the other classes: right also where q rounds to one."""
     return logits.softmax(1).scatter(1, target.unsqueeze(1), 0.0).sum(1)
 
 
-def mae_loss(
-    logits: Tensor,
-    target: Tensor,
-    *,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
+@_reduced
+def mae_loss(logits: Tensor, target: Tensor) -> Tensor:
     """Mean absolute error between Q and the one-hot label, ||e_y - Q||_1 = 2 (1 - q)."""
-
-    def loss(logits: Tensor, target: Tensor) -> Tensor:
-        return 2 * _label_doubt(logits, target)
-
-    return per_row(logits, target, weight, ignore_index, reduction, loss)
+    return 2 * _label_doubt(logits, target)
 
 
+@_reduced
 def bootstrap_loss(
-    logits: Tensor,
-    target: Tensor,
-    *,
-    mode: str = "soft",
-    beta: float | None = None,
-    detach: bool = False,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
+    logits: Tensor, target: Tensor, *, mode: str = "soft", beta: float | None = None, detach: bool = False
 ) -> Tensor:
     """Bootstrapping: cross entropy against beta * label + (1 - beta) * the network's own prediction t.
 
@@ -59,40 +73,26 @@ def bootstrap_loss(
             is beta times the gradient of cross entropy (the code released with Gray Learning does this, with
             beta = .5); the default lets it flow, which adds an entropy term as its authors meant. A hard t
             has no gradient either way.
-        weight: (K,) one weight per class.
-        ignore_index: targets of this value count nothing.
-        reduction: "none", "mean" or "sum".
     """
     if mode not in ("soft", "hard"):
         raise ValueError(f"mode is {mode!r}; expected 'soft' or 'hard'")
     share = (0.95 if mode == "soft" else 0.8) if beta is None else beta
     if not 0 <= share <= 1:
         raise ValueError(f"beta is {share:g}; expected a value in [0, 1]")
-
-    def loss(logits: Tensor, target: Tensor) -> Tensor:
-        # The floor stands for a masked class: probability 0 times the log of it must be 0, not NaN.
-        log_probs = logits.log_softmax(1)
-        given = log_probs.gather(1, target.unsqueeze(1)).squeeze(1)
-        if mode == "hard":
-            own = log_probs.gather(1, log_probs.argmax(1, keepdim=True)).squeeze(1)
-        else:
-            probs = log_probs.detach().exp() if detach else log_probs.exp()
-            own = (probs * log_probs.clamp_min(torch.finfo(logits.dtype).min)).sum(1)
-        return -(share * given + (1 - share) * own)
-
-    return per_row(logits, target, weight, ignore_index, reduction, loss)
+    # The floor stands for a masked class: probability 0 times the log of it must be 0, not NaN.
+    log_probs = logits.log_softmax(1)
+    given = log_probs.gather(1, target.unsqueeze(1)).squeeze(1)
+    if mode == "hard":
+        own = log_probs.gather(1, log_probs.argmax(1, keepdim=True)).squeeze(1)
+    else:
+        probs = log_probs.detach().exp() if detach else log_probs.exp()
+        own = (probs * log_probs.clamp_min(torch.finfo(logits.dtype).min)).sum(1)
+    return -(share * given + (1 - share) * own)
 
 
+@_reduced
 def symmetric_loss(
-    logits: Tensor,
-    target: Tensor,
-    *,
-    alpha: float = 0.1,
-    beta: float = 1.0,
-    log_zero: float = -4.0,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
+    logits: Tensor, target: Tensor, *, alpha: float = 0.1, beta: float = 1.0, log_zero: float = -4.0
 ) -> Tensor:
     """Symmetric cross entropy: alpha * cross entropy + beta * reverse cross entropy.
 
@@ -103,35 +103,20 @@ def symmetric_loss(
     for name, value in (("alpha", alpha), ("beta", beta), ("-log_zero", -log_zero)):
         if value < 0:
             raise ValueError(f"{name} is {value:g}; expected a value of at least 0")
-
-    def loss(logits: Tensor, target: Tensor) -> Tensor:
-        given = -logits.log_softmax(1).gather(1, target.unsqueeze(1)).squeeze(1)
-        return alpha * given - beta * log_zero * _label_doubt(logits, target)
-
-    return per_row(logits, target, weight, ignore_index, reduction, loss)
+    given = -logits.log_softmax(1).gather(1, target.unsqueeze(1)).squeeze(1)
+    return alpha * given - beta * log_zero * _label_doubt(logits, target)
 
 
-def generalized_loss(
-    logits: Tensor,
-    target: Tensor,
-    *,
-    q: float = 0.7,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-) -> Tensor:
+@_reduced
+def generalized_loss(logits: Tensor, target: Tensor, *, q: float = 0.7) -> Tensor:
     """Generalized cross entropy (1 - p^q) / q, p the label's probability.
 
     As q goes to 0 it becomes cross entropy; at q = 1 it is half of MAE.
     """
     if not 0 < q <= 1:
         raise ValueError(f"q is {q:g}; expected a value in (0, 1]")
-
-    def loss(logits: Tensor, target: Tensor) -> Tensor:
-        given = logits.log_softmax(1).gather(1, target.unsqueeze(1)).squeeze(1)
-        return -torch.expm1(q * given) / q
-
-    return per_row(logits, target, weight, ignore_index, reduction, loss)
+    given = logits.log_softmax(1).gather(1, target.unsqueeze(1)).squeeze(1)
+    return -torch.expm1(q * given) / q
 
 
 def complementary_loss(
@@ -207,27 +192,35 @@ def negative_loss(
     return per_row(logits, target, weight, ignore_index, reduction, loss)
 
 
-class _ClassLoss(nn.Module):
-    """What all share: weight, ignore_index and reduction, as nn.CrossEntropyLoss has them."""
+class _LossModule(nn.Module):
+    """A loss whose settings are attributes, as nn.CrossEntropyLoss has them."""
 
     function: ClassVar[Callable[..., Tensor]]
-    options: ClassVar[tuple[str, ...]] = ()
-    """Arguments of the function that are attributes of the module too."""
+    _settings: ClassVar[inspect.Signature]
     weight: Tensor | None
 
-    def __init__(
-        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
-    ) -> None:
+    def __init_subclass__(cls, *, of: Callable[..., Tensor]) -> None:
+        cls.function = staticmethod(of)
+        known = inspect.signature(of).parameters.values()
+        options = [each for each in known if each.default is not each.empty]
+        cls._settings = inspect.Signature(
+            [each.replace(kind=each.POSITIONAL_OR_KEYWORD) for each in options if each.name != "complement"]
+        )
+
+    def __init__(self, *settings: Any, **named: Any) -> None:
         super().__init__()
-        checks.check_weight(weight)
-        self.register_buffer("weight", weight)
-        self.ignore_index = ignore_index
-        self.reduction = reduction
+        given = self._settings.bind(*settings, **named)
+        given.apply_defaults()
+        checks.check_weight(given.arguments["weight"])
+        self.register_buffer("weight", given.arguments.pop("weight"))
+        vars(self).update(given.arguments)
 
     def forward(self, logits: Tensor, target: Tensor) -> Tensor:
         """The loss."""
-        own = {name: getattr(self, name) for name in (*self.options, "ignore_index", "reduction")}
-        return self.function(logits, target, weight=self.weight, **own)
+        return self.function(logits, target, **self._given())
+
+    def _given(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._settings.parameters}
 
     def extra_repr(self) -> str:
         """The settings, without the weights."""
@@ -235,90 +228,30 @@ class _ClassLoss(nn.Module):
         return ", ".join(f"{name}={value!r}" for name, value in plain.items())
 
 
-class MAELoss(_ClassLoss):
+class MAELoss(_LossModule, of=mae_loss):
     """Module of `mae_loss`."""
 
-    function = staticmethod(mae_loss)
 
-
-class BootstrapLoss(_ClassLoss):
+class BootstrapLoss(_LossModule, of=bootstrap_loss):
     """Module of `bootstrap_loss`."""
 
-    function = staticmethod(bootstrap_loss)
-    options = ("mode", "beta", "detach")
 
-    def __init__(
-        self,
-        mode: str = "soft",
-        beta: float | None = None,
-        detach: bool = False,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, ignore_index, reduction)
-        self.mode, self.beta, self.detach = mode, beta, detach
-
-
-class SymmetricLoss(_ClassLoss):
+class SymmetricLoss(_LossModule, of=symmetric_loss):
     """Module of `symmetric_loss`."""
 
-    function = staticmethod(symmetric_loss)
-    options = ("alpha", "beta", "log_zero")
 
-    def __init__(
-        self,
-        alpha: float = 0.1,
-        beta: float = 1.0,
-        log_zero: float = -4.0,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, ignore_index, reduction)
-        self.alpha, self.beta, self.log_zero = alpha, beta, log_zero
+class GeneralizedLoss(_LossModule, of=generalized_loss):
+    """Module of `generalized_loss`."""
 
 
-class NegativeLoss(_ClassLoss):
+class ComplementaryLoss(_LossModule, of=complementary_loss):
+    """Module of `complementary_loss`."""
+
+
+class NegativeLoss(_LossModule, of=negative_loss):
     """Module of `negative_loss`; draws its complements from `generator`, or torch's own."""
-
-    def __init__(
-        self,
-        generator: torch.Generator | None = None,
-        weight: Tensor | None = None,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, ignore_index, reduction)
-        self.generator = generator
 
     def forward(self, logits: Tensor, target: Tensor, complement: Tensor | None = None) -> Tensor:
         """The loss; `complement` goes before the draw."""
-        return negative_loss(
-            logits,
-            target,
-            complement=complement,
-            generator=self.generator if complement is None else None,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-        )
-
-
-class ComplementaryLoss(_ClassLoss):
-    """Module of `complementary_loss`."""
-
-    function = staticmethod(complementary_loss)
-
-
-class GeneralizedLoss(_ClassLoss):
-    """Module of `generalized_loss`."""
-
-    function = staticmethod(generalized_loss)
-    options = ("q",)
-
-    def __init__(
-        self, q: float = 0.7, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
-    ) -> None:
-        super().__init__(weight, ignore_index, reduction)
-        self.q = q
+        instead = {} if complement is None else {"complement": complement, "generator": None}
+        return self.function(logits, target, **self._given() | instead)

@@ -98,7 +98,7 @@ def show_run(summary: dict[str, Any], *, with_data_notes: bool = False) -> None:
     worst = [{**row, "action": _action(row)} for row in summary["worst"]]
     suspected = [*known, ("kind", "kind"), ("suggested", "action")]
     _show_samples(out, worst, suspected, "the strongest suspects")
-    likeliest = [*known, ("likeliest class", "likeliest")]
+    likeliest = [*known, ("likeliest class", "resembles")]
     _show_samples(out, summary.get("first", []), likeliest, "first by score, none of them flagged")
     if summary["test"]:
         title = f"measured on {counted(summary['test_samples'], 'sample')}"

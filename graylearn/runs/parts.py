@@ -50,7 +50,7 @@ from graylearn.runs.prepare import (
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.source import LABELS, Encoding
-from graylearn.runs.verdicts import Found, Judged
+from graylearn.runs.verdicts import Found, Judged, counted_by
 from graylearn.training.devices import choose
 
 Engine = Callable[[list[Path], Callable[[Path], None]], Iterator[Path]]
@@ -60,8 +60,8 @@ _LOOK = 5 * 8
 _AT_ONCE = 10_000
 """Samples whose features are read at once."""
 _SCORES = np.dtype(
-    [("confidence", "f8"), ("score", "f8"), ("suspected", "?"), ("level", "i1"), ("kind", "i1"),
-     ("suggested", "i4")]
+    [("label", "i4"), ("confidence", "f8"), ("score", "f8"), ("suspected", "?"), ("level", "i1"),
+     ("kind", "i1"), ("suggested", "i4")]
 )  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def find_in_parts(opened: Opened, stages: Path, progress: RunProgress) -> Found:
             test = opened.shown_test
             copies = copies_in_parts(files, None if test is None else opened.encode(test))
     whole, scores = whole_of(files), _gathered(files, stages / "scores", int(rows[-1]) + 1)
-    kept = whole.kept
+    kept, (kinds, sure) = whole.kept, counted_by(opened.classes, scores[rows])
 
     def blocks() -> Iterator[Judged]:
         for block in opened.blocks.read(opened.classes):
@@ -181,7 +181,7 @@ def find_in_parts(opened: Opened, stages: Path, progress: RunProgress) -> Found:
             found["because"][shown] = kept.because[np.searchsorted(kept.ids, block.rows[shown])]
             hashes = None if opened.hashes is None else [opened.hashes[row] for row in block.rows]
             nobody = np.zeros(len(block.rows), dtype=bool)
-            yield Judged(block.samples, {"label": block.samples.y, **found}, nobody, hashes, shown)
+            yield Judged(block.samples, found, nobody, hashes, shown)
 
     def page(shown: Samples | None) -> tuple[Prepared, Fitted]:
         assert shown is not None
@@ -199,7 +199,8 @@ def find_in_parts(opened: Opened, stages: Path, progress: RunProgress) -> Found:
         origin=origin,
         fingerprint=fingerprint,
         classes=opened.classes,
-        samples=len(rows),
+        kinds=kinds,
+        sure=sure,
         blocks=blocks,
         page=page,
         contamination=whole.contamination,

@@ -16,6 +16,7 @@ from sklearn.metrics import confusion_matrix
 
 from graylearn import metrics
 from graylearn.audit import Audit
+from graylearn.audit.annotators import Crowd
 from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.atomic import replacing
 from graylearn.estimator import GrayClassifier
@@ -28,7 +29,7 @@ from graylearn.runs.crowd import crowd_among
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared
-from graylearn.runs.verdicts import Outcome, gathered_in, id_word
+from graylearn.runs.verdicts import Found, gathered_in, id_word
 
 JUDGES = {
     "held-out": "views that had not seen its label",
@@ -41,7 +42,10 @@ OVERLAP = {"none": "no: each sample has one true class", "possible": "yes", "aut
 
 def make_report(
     folder: RunFolder,
-    outcome: Outcome,
+    prepared: Prepared,
+    fitted: Fitted,
+    found: Found,
+    crowd: Crowd | None,
     summary: dict[str, Any],
     environment: dict[str, Any],
 ) -> str:
@@ -49,7 +53,6 @@ def make_report(
 
     Gives its fingerprint, which decisions made in it carry.
     """
-    prepared, fitted = outcome.prepared, outcome.fitted
     audit = fitted.audit
     table = audit.table.assign(
         id=audit.ids if audit.ids.dtype.kind in "iu" else audit.ids.astype(str),
@@ -59,7 +62,6 @@ def make_report(
         ),
     )
     reliability, confusion = _on_test_set(fitted)
-    found, crowd = outcome.found, outcome.crowd
     copies, pictures = found.copies, found.pictures
     if (shown := found.shown) is not None:
         copies = None if copies is None else among(copies, shown)
@@ -71,12 +73,12 @@ def make_report(
         classes=tuple(str(label) for label in audit.classes),
         created=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         run=str(folder.path.absolute()),
-        facts=_facts(outcome, summary, environment),
+        facts=_facts(prepared, fitted, summary, environment),
         threshold=border_of(audit),
         notes=summary["notes"],
         reading=summary["data_notes"],
         checks=pictures,
-        gathered=[(words, *where) for words, where in gathered_in(outcome).items()],
+        gathered=[(words, *where) for words, where in gathered_in(prepared, audit).items()],
         contamination=summary["contamination"],
         ranges={name: (low, high) for name, (low, high) in summary["ranges"].items()},
         look_first=summary["look_first"],
@@ -102,9 +104,10 @@ def make_report(
     return fingerprint_of(data)
 
 
-def _facts(outcome: Outcome, summary: dict[str, Any], environment: dict[str, Any]) -> dict[str, Any]:
+def _facts(
+    prepared: Prepared, fitted: Fitted, summary: dict[str, Any], environment: dict[str, Any]
+) -> dict[str, Any]:
     """What the page says about the run."""
-    prepared, fitted = outcome.prepared, outcome.fitted
     audit, settings = fitted.audit, prepared.settings
     facts = {
         "Data": Path(settings.data).name,

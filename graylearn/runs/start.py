@@ -35,7 +35,7 @@ from graylearn.runs.prepare import Prepared, prepare, tight
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings, absolute
 from graylearn.runs.source import Source
-from graylearn.runs.verdicts import FOUND, Found, Judged, Outcome, summary_of, write_verdicts
+from graylearn.runs.verdicts import FOUND, Found, Judged, counted_by, summary_of, write_verdicts
 from graylearn.training import train
 from graylearn.training.devices import choose
 from graylearn.training.processes import led
@@ -106,8 +106,8 @@ def _made(
     folder.write_source(Source(data.origin, data.encoding, data.fingerprint, data.classes))
     found = find(data, folder.stages, progress)
     with progress.working("writing the verdicts", found.samples) as advance:
-        written = write_verdicts(folder, found, advance)
-    prepared, fitted = found.page(written.shown)
+        shown = write_verdicts(folder, found, advance)
+    prepared, fitted = found.page(shown)
     rows = [{"fit": fit, **row} for fit, rows in fitted.logs.items() for row in rows]
     write_text(folder.log, "".join(json.dumps(row) + "\n" for row in rows))
     if found.model is not None:
@@ -117,11 +117,11 @@ def _made(
             progress.say(why)
     if crowd is not None:
         crowd = crowd_of_samples(crowd, folder, found.origin)
-    outcome = Outcome(prepared, fitted, found, written, crowd)
-    summary = summary_of(outcome, folder, time.perf_counter() - began)
+    made = prepared, fitted, found, crowd
+    summary = summary_of(*made, folder, time.perf_counter() - began)
     summary["data_notes"] = progress.notes
     with progress.working("writing the report"):
-        summary["fingerprint"] = report.make_report(folder, outcome, summary, environment)
+        summary["fingerprint"] = report.make_report(folder, *made, summary, environment)
     folder.write_source(Source(found.origin, data.encoding, found.fingerprint, data.classes))
     return summary
 
@@ -161,17 +161,15 @@ def find(data: Prepared | Opened, stages: Path, progress: RunProgress) -> Found:
     fitted = fit_stages(prepared, stages, progress)
     audit = fitted.audit
     copies = copies_of(prepared, progress)
-    judged = Judged(
-        prepared.everything,
-        {name: getattr(audit, name) for name in FOUND},
-        prepared.held_out,
-        prepared.image_hashes,
-    )
+    verdicts = {name: getattr(audit, name) for name in FOUND}
+    kinds, sure = counted_by(audit.classes, verdicts)
+    judged = Judged(prepared.everything, verdicts, prepared.held_out, prepared.image_hashes)
     return Found(
         origin=prepared.origin,
         fingerprint=prepared.fingerprint,
         classes=audit.classes,
-        samples=len(audit),
+        kinds=kinds,
+        sure=sure,
         blocks=lambda: iter([judged]),
         page=lambda _: (prepared, fitted),
         contamination=audit.contamination,

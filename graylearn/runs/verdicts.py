@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,8 +66,10 @@ class Found:
     fingerprint: dict[str, Any]
     classes: Sequence[Label]
     """Those that the codes stand for."""
-    samples: int
-    """How many there are."""
+    kinds: NDArray[np.int64]
+    """(K, 3) samples by class and kind."""
+    sure: int
+    """Suspects that the audit is sure of."""
     blocks: Callable[[], Iterator[Judged]]
     """Reads them all, in the order of the data."""
     page: Callable[[Samples | None], tuple[Prepared, Fitted]]
@@ -88,25 +90,25 @@ class Found:
     model: GrayClassifier | None = None
     """What a fit learned."""
 
-
-@dataclass(frozen=True, eq=False)
-class Written:
-    """What was seen while the verdicts were written."""
-
-    kinds: NDArray[np.int64]
-    """(K, 3) samples by class and kind."""
-    sure: int
-    """Suspects that the audit is sure of."""
-    shown: Samples | None
-    """The samples of the page; None where these are all."""
+    @property
+    def samples(self) -> int:
+        """How many were audited."""
+        return int(self.kinds.sum())
 
 
-def write_verdicts(folder: RunFolder, found: Found, advance: Callable[[int], None]) -> Written:
-    """samples.parquet, audit.parquet and audit.csv; with the group of each sample if copies were looked for,
-    and what is odd about its picture if some are."""
-    kinds, sure, begin = np.zeros((len(found.classes), len(KINDS)), dtype=np.int64), 0, 0
+def counted_by(classes: Sequence[Label], found: Mapping[str, Any]) -> tuple[NDArray[np.int64], int]:
+    """(K, 3) samples by class and kind, and how many the audit is sure of; found: label, kind and level."""
+    kinds = np.zeros((len(classes), len(KINDS)), dtype=np.int64)
+    np.add.at(kinds, (found["label"], found["kind"]), 1)
+    return kinds, int((found["level"] == SURE).sum())
+
+
+def write_verdicts(folder: RunFolder, found: Found, advance: Callable[[int], None]) -> Samples | None:
+    """samples.parquet, audit.parquet and audit.csv, with the group of each sample if copies were looked for,
+    and what is odd about its picture if some are; gives the samples of the page, None where these are all."""
     groups = None if found.copies is None else group_column(found.copies)
-    odd, shown = column(found.pictures), []
+    odd, begin = column(found.pictures), 0
+    shown: list[Samples] = []
     with ExitStack() as stack:
         files = [folder.samples, folder.audit_parquet, folder.audit_csv]
         samples, *audit = (
@@ -122,13 +124,11 @@ def write_verdicts(folder: RunFolder, found: Found, advance: Callable[[int], Non
                 table["picture"] = pd.array([odd.get(index) for index in at], dtype="string")
             for add in audit:
                 add(table)
-            np.add.at(kinds, (block.found["label"], block.found["kind"]), 1)
-            sure += int((block.found["level"] == SURE).sum())
             begin += len(table)
             if block.shown is not None and len(block.shown):
                 shown.append(block.samples.take(block.shown))
             advance(len(table))
-    return Written(kinds, sure, joined(shown) if shown else None)
+    return joined(shown) if shown else None
 
 
 def _known(block: Judged) -> pd.DataFrame:
@@ -160,38 +160,30 @@ def _table(block: Judged, classes: Sequence[Label]) -> pd.DataFrame:
 NOT_REFINED = "not refined: the model learned the labels as they are, for a fit in parts learns no beliefs"
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """All that came out of a run."""
-
-    prepared: Prepared
-    """What the page shows; of one part, all that was learned from."""
-    fitted: Fitted
-    """The fits, and the audit of these samples."""
-    found: Found
-    """What was found in all of them."""
-    written: Written
-    """The same, counted."""
-    crowd: Crowd | None = None
-    """What several annotators say together, where there are several."""
-
-
-def summary_of(outcome: Outcome, folder: RunFolder, seconds: float) -> dict[str, Any]:
+def summary_of(
+    prepared: Prepared, fitted: Fitted, found: Found, crowd: Crowd | None, folder: RunFolder, seconds: float
+) -> dict[str, Any]:
     """What was found and measured, for people and programs."""
-    prepared, fitted, crowd, found = outcome.prepared, outcome.fitted, outcome.crowd, outcome.found
-    audit, settings = fitted.audit, prepared.settings
+    audit, settings, labels = fitted.audit, prepared.settings, fitted.test_labels
     is_whole = found.parts == 1  # else the page does not hold the largest scores of all parts
+    of_kind = dict(zip(KINDS, found.kinds.sum(axis=0).tolist(), strict=True))
     return {
         "command": settings.command,
         "run": str(folder.path.absolute()),
         "data": settings.data,
-        **counts_of(found.classes, outcome.written.kinds),
+        "samples": found.samples,
+        "found": of_kind,
+        "suspected": found.samples - of_kind["ok"],
+        "per_class": {
+            str(label): {"samples": int(row.sum()), **dict(zip(KINDS, row.tolist(), strict=True))}
+            for label, row in zip(found.classes, found.kinds, strict=True)
+        },
         "held_out": int(prepared.held_out.sum()),
         "classes": len(found.classes),
         "features": prepared.encoding.words,
         "method": fitted.classifier.method_,
         "audit": audit.mode,
-        "sure": outcome.written.sure,
+        "sure": found.sure,
         "overlap": audit.overlap,
         "judge": audit.judge,
         "contamination": found.contamination,
@@ -202,11 +194,15 @@ def summary_of(outcome: Outcome, folder: RunFolder, seconds: float) -> dict[str,
         "copies": None if found.copies is None else copies_in_numbers(found.copies),
         "pictures": {words: len(which) for words, which in found.pictures.items()},
         "annotators": None if crowd is None else crowd_in_numbers(crowd),
-        "id_word": id_heading(prepared, audit),
-        "notes": notes_of(outcome),
+        "id_word": id_word(prepared, audit) or str(prepared.origin.columns.id or "id"),
+        "notes": notes_of(prepared, fitted, found, crowd),
         "refined": fitted.refined,
         "test_samples": 0 if prepared.test is None else len(prepared.test),
-        "test": measured(fitted),
+        "test": {
+            way: {"accuracy": metrics.accuracy(said, labels), "ece": metrics.ece(said, labels)}
+            for way, said in fitted.test_probabilities.items()
+            if labels is not None
+        },
         "seconds": round(seconds, 1),
         "report": str(folder.report.absolute()),
         "next": apply_command(prepared, folder.path),
@@ -214,73 +210,48 @@ def summary_of(outcome: Outcome, folder: RunFolder, seconds: float) -> dict[str,
     }
 
 
-def counts_of(classes: Sequence[Label], kinds: NDArray[np.int64]) -> dict[str, Any]:
-    """How many samples there are of each kind, of (K, 3) samples by class and kind."""
-    found = dict(zip(KINDS, kinds.sum(axis=0).tolist(), strict=True))
-    return {
-        "samples": int(kinds.sum()),
-        "found": found,
-        "suspected": int(kinds.sum()) - found["ok"],
-        "per_class": {
-            str(label): {"samples": int(row.sum()), **dict(zip(KINDS, row.tolist(), strict=True))}
-            for label, row in zip(classes, kinds, strict=True)
-        },
-    }
-
-
-def measured(fitted: Fitted) -> dict[str, dict[str, float]]:
-    """Accuracy and calibration error on the test set, by way of learning."""
-    labels = fitted.test_labels
-    if labels is None:
-        return {}
-    return {
-        way: {"accuracy": metrics.accuracy(said, labels), "ece": metrics.ece(said, labels)}
-        for way, said in fitted.test_probabilities.items()
-    }
-
-
 def worst_of(audit: Audit) -> list[dict[str, Any]]:
-    """The five strongest suspects; resembles: the likeliest class, also of what belongs to none."""
-    rows = audit.table[audit.suspected].sort_values("score", ascending=False, kind="stable")
+    """The five strongest suspects."""
+    rows: Any = np.flatnonzero(audit.suspected)
+    rows = rows[np.argsort(-audit.score[rows], kind="stable")].tolist()
+    names = [str(name) for name in audit.classes]
+    # misspelt labels are told by themselves
     plain = [
-        not are_near(str(label), str(other))
-        for label, other in zip(rows["label"], rows["suggested"], strict=True)
+        row
+        for row in rows
+        if audit.suggested[row] < 0 or not are_near(names[audit.label[row]], names[audit.suggested[row]])
     ]
-    rows = rows[plain].head(5) if any(plain) else rows.head(5)  # misspelt labels are told by themselves
-    best = audit.probabilities.argmax(axis=1)
-    return [
-        {
-            "id": str(row["id"]),
-            "label": str(row["label"]),
-            "score": round(row["score"], 4),
-            "kind": row["kind"],
-            "suggested": None if row["suggested"] is None else str(row["suggested"]),
-            "resembles": str(audit.classes[best[index]] if row["suggested"] is None else row["suggested"]),
-        }
-        for index, row in rows.to_dict("index").items()
-    ]
+    return _listed(audit, plain[:5] or rows[:5])
 
 
 def first_of(audit: Audit) -> list[dict[str, Any]]:
     """The five largest scores where nothing is flagged and some are worth a look."""
-    rows = np.argsort(-audit.score, kind="stable")[: min(5, audit.look_first)]
-    return [
-        {
-            "id": str(audit.ids[row]),
-            "label": str(audit.classes[audit.label[row]]),
-            "score": round(float(audit.score[row]), 4),
-            "likeliest": str(audit.classes[audit.probabilities[row].argmax()]),
-        }
-        for row in rows
-    ]
+    return _listed(audit, np.argsort(-audit.score, kind="stable")[: min(5, audit.look_first)])
 
 
-def notes_of(outcome: Outcome) -> list[str]:
+def _listed(audit: Audit, rows: Iterable[int]) -> list[dict[str, Any]]:
+    """Samples for summary.json; resembles: the suggested class, or else the likeliest."""
+    listed = []
+    for row in rows:
+        kind, other = KINDS[audit.kind[row]], int(audit.suggested[row])
+        likeliest = audit.classes[audit.probabilities[row].argmax()]
+        is_wrong = kind == "mislabelled"
+        listed.append(
+            {
+                "id": str(audit.ids[row]),
+                "label": str(audit.classes[audit.label[row]]),
+                "score": round(float(audit.score[row]), 4),
+                "kind": kind,
+                "suggested": str(audit.classes[other]) if is_wrong else None,
+                "resembles": str(audit.classes[other] if is_wrong else likeliest),
+            }
+        )
+    return listed
+
+
+def notes_of(prepared: Prepared, fitted: Fitted, found: Found, crowd: Crowd | None) -> list[str]:
     """What the reader of the findings should know, in plain sentences."""
-    prepared, fitted, found = outcome.prepared, outcome.fitted, outcome.found
-    notes = list(fitted.audit.notes)
-    if outcome.crowd is not None:
-        notes.append(note_of_crowd(outcome.crowd))
+    notes = [*fitted.audit.notes, *([] if crowd is None else [note_of_crowd(crowd)])]
     held_out = int(prepared.held_out.sum())
     if held_out:
         notes.append(
@@ -291,7 +262,7 @@ def notes_of(outcome: Outcome) -> list[str]:
             "the labels that were held out are as dirty as the others: where they are wrong, a right answer "
             "counts as an error; --test with clean labels measures better"
         )
-    notes += gathered_in(outcome)
+    notes += gathered_in(prepared, fitted.audit)
     if found.copies is not None and (said := note_of(found.copies)):
         notes.append(said)
     if found.pictures:
@@ -300,7 +271,7 @@ def notes_of(outcome: Outcome) -> list[str]:
         notes.append(why_not)
     if found.parts > 1:
         notes += [NOT_REFINED] if found.model is not None else []
-        suspects = int(outcome.written.kinds[:, 1:].sum())
+        suspects = int(found.kinds[:, 1:].sum())
         shown = int(fitted.audit.suspected.sum())
         strongest = f"the {shown:,} strongest of {suspects:,} suspects and " if shown else ""
         notes.append(
@@ -310,10 +281,9 @@ def notes_of(outcome: Outcome) -> list[str]:
     return notes
 
 
-def gathered_in(outcome: Outcome) -> dict[str, tuple[str, str]]:
+def gathered_in(prepared: Prepared, audit: Audit) -> dict[str, tuple[str, str]]:
     """Where suspects gather, in sentences, each with its column and value: by columns that are no numbers, be
     they learned from or not, and by folders; one folder per class is none."""
-    prepared, audit = outcome.prepared, outcome.fitted.audit
     if not audit.suspected.any():
         return {}
     tables = [each for each in (prepared.shown.x, prepared.others) if isinstance(each, pd.DataFrame)]
@@ -373,8 +343,3 @@ def id_word(prepared: Prepared, audit: Audit) -> str:
     origin = prepared.origin
     are_counted = audit.ids.dtype.kind in "iu" and origin.columns.id is None
     return ("sample" if origin.form == "npz" else origin.unit) if are_counted else ""
-
-
-def id_heading(prepared: Prepared, audit: Audit) -> str:
-    """What heads a column of ids: the name of the user's own column, or what they count."""
-    return id_word(prepared, audit) or str(prepared.origin.columns.id or "id")

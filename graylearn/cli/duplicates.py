@@ -11,6 +11,7 @@ import typer
 from graylearn.cli import options as flags
 from graylearn.cli.errors import plain
 from graylearn.options import Learning
+from graylearn.paths import beside
 from graylearn.runs.settings import Sizing
 
 
@@ -25,7 +26,15 @@ from graylearn.runs.settings import Sizing
 )
 def duplicates(
     *,
-    out: Annotated[Path, flags.path_flag("--out", "-o", help="The table of copies, a .csv file.")],
+    out: Annotated[
+        Path | None,
+        flags.path_flag(
+            "--out",
+            "-o",
+            help="The table of copies, a .csv file.",
+            show_default="beside the data, as orders-copies.csv of orders.csv",
+        ),
+    ] = None,
     as_json: flags.AsJson = False,
     quiet: flags.Quiet = False,
     **given: Any,
@@ -36,7 +45,7 @@ def duplicates(
 
     Examples:
 
-      graylearn duplicates photos/ --out copies.csv
+      graylearn duplicates photos/
 
       graylearn duplicates train.csv --test holdout.csv --label status --out copies.csv
     """
@@ -44,6 +53,7 @@ def duplicates(
     from graylearn.runs.copies import copies_in_numbers, write_copies
     from graylearn.runs.progress import RunProgress
 
+    out = out or Path(f"{beside(chosen.data, 'copies')}.csv")
     found = write_copies(chosen, out, RunProgress(quiet=quiet))
     if as_json:
         typer.echo(json.dumps(copies_in_numbers(found)))

@@ -17,7 +17,6 @@ from PIL import Image
 import graylearn as gl
 from graylearn.cli.main import app
 from graylearn.data.atomic import alone
-from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.formats import FORMATS
 from graylearn.data.written import record, writing
 from graylearn.errors import FolderTakenError, GraylearnError, SettingsError
@@ -124,9 +123,6 @@ WRITERS = {
     "GrayClassifier.save": ("", True, None, lambda made, fitted, out: fitted.save(out)),
     "Audit.save": ("", True, None, lambda made, fitted, out: fitted.audit_.save(out)),
     "History.save": (".npz", False, None, lambda made, fitted, out: fitted.history_.save(out)),
-    "TableEncoder.save": (".json", False, None, lambda made, fitted, out: TableEncoder().fit(
-        pd.DataFrame({"a": [1.0, 2.0, 3.0]})
-    ).save(out)),
     "write_report": (".html", False, None, _report),
 }  # fmt: skip
 every = pytest.mark.parametrize("name", WRITERS)

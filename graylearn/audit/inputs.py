@@ -14,7 +14,7 @@ from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.encoding.column_kinds import ColumnKind, learned_columns, note_infinite
 from graylearn.data.encoding.label_notes import note_telling_columns
 from graylearn.data.groups import group_numbers
-from graylearn.data.inputs import TEXT, as_dense, as_plain, as_rows
+from graylearn.data.inputs import as_dense, as_feature_rows, as_plain
 from graylearn.data.inputs import as_ids as as_ids
 from graylearn.data.inputs import as_labels as as_labels
 from graylearn.data.order import row_numbers
@@ -81,12 +81,10 @@ def as_numbers(x: Any, n: int, id_like: IdLike = "drop", label: Ints | None = No
     rows are left out, with a warning, unless `id_like` is "keep"; one that gives `label` away is warned of.
     """
     check({"id_like": id_like})
-    rows = as_rows(x)
+    rows = as_feature_rows(x)
     if rows.shape[0] != n:
         raise DataError(f"features have shape {tuple(rows.shape)} for {n} labels: give one label per row")
     rows = as_dense(rows)
-    if isinstance(rows, np.ndarray) and rows.dtype.kind in "OUST":
-        rows = _frame_of_objects(rows)
     if isinstance(rows, pd.DataFrame):
         values = _numbers_of(rows, id_like, label)
         if label is not None:
@@ -129,18 +127,6 @@ def _numbers_of(frame: pd.DataFrame, id_like: IdLike, label: Ints | None) -> NDA
     numbers: NDArray[Any] = named.to_numpy(dtype=np.float64, na_value=np.nan)
     note_infinite(numbers, list(named.columns), _MISSING)
     return numbers
-
-
-def _frame_of_objects(rows: NDArray[Any]) -> pd.DataFrame:
-    """A table of mixed values as a frame; texts alone are refused."""
-    if rows.ndim == 1 and len(rows) and isinstance(rows[0], str):
-        raise DataError(TEXT)
-    if rows.ndim != 2:
-        raise DataError(
-            f"features are of type {rows.dtype}, expected numbers or a table: encode or embed them first"
-        )
-    names = [str(column) for column in range(rows.shape[1])]
-    return pd.DataFrame(rows, columns=names).infer_objects()
 
 
 def classes_of_columns(pred_probs: Any, labels: Any) -> list[Label] | None:

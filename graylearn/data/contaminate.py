@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from graylearn.data.inputs import as_labels, as_rows, kind_of
+from graylearn.data.inputs import as_labels, as_rows, as_samples
 from graylearn.data.samples import Samples, checked_index, joined_rows, take_rows
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError, SettingsError, first_few
@@ -201,9 +201,7 @@ def _as_samples(x: Any, y: Any) -> Samples:
     else:
         if y is None:
             raise DataError("y is missing: contaminate(x, y, ood_x) needs the labels of x")
-        rows = as_rows(x, "x")
-        codes, classes = as_labels(y)
-        samples = Samples(rows, codes, classes, np.arange(len(codes)), kind_of(rows))
+        samples = as_samples(x, y, name="x")
     if samples.num_classes == 0:
         raise DataError("x has no labelled samples; contaminate needs at least one class")
     return samples

@@ -22,8 +22,8 @@ from graylearn.errors import DataError, Hint, SettingsError, first_few, first_li
 
 MAX_DENSE = 1 << 32
 """Bytes that a sparse matrix may take once it is dense."""
-TEXT = "X is text: turn it into features first, with graylearn.data.embed_text(X)"
-"""What is said where rows of features are needed."""
+ROWS = "give rows of features, as an array of two axes, a frame, or what read gives of a file"
+"""What is said of all else."""
 
 
 def as_plain(x: Any) -> Any:
@@ -106,10 +106,29 @@ def as_rows(x: Any, name: str = "X") -> Any:
     try:
         rows = np.asarray(rows)
     except ValueError as error:
-        raise DataError(f"{name} has rows of different lengths") from error
+        raise DataError(f"{name} has rows of different lengths: {ROWS}") from error
     if rows.ndim == 0:
-        raise DataError(f"{name} is a single {type(x).__name__}; expected rows of samples")
+        raise DataError(f"{name} is {type(x).__name__}: {ROWS}")
     return rows.astype(object) if rows.dtype.kind in "UT" else rows
+
+
+def as_feature_rows(x: Any) -> Any:
+    """N rows that describe samples: numbers as an array or a sparse matrix, or a frame; texts are refused."""
+    rows = as_rows(x)
+    if isinstance(rows, pd.DataFrame) or is_sparse(rows):
+        kinds = rows.dtypes if isinstance(rows, pd.DataFrame) else [rows.dtype]
+    else:
+        if rows.dtype == object and rows.ndim == 1 and len(rows) and isinstance(rows[0], str):
+            raise DataError("X is text: turn it into features first, with graylearn.data.embed_text(X)")
+        if rows.dtype == object and rows.ndim == 2 and any(isinstance(value, str) for value in rows.flat):
+            # of lists, numbers beside text are no text yet
+            listed = x if isinstance(x, list) else rows
+            names = list(map(str, range(rows.shape[1])))
+            return pd.DataFrame(listed, columns=names).infer_objects()
+        kinds = [rows.dtype]
+    if any(pd.api.types.is_complex_dtype(kind) for kind in kinds):
+        raise DataError("Complex data not supported: give real and imaginary parts as two columns")
+    return rows
 
 
 def kind_of(rows: Any) -> Kind:

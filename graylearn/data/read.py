@@ -93,28 +93,12 @@ def read(
     samples.classes, samples.y, samples.ids                 # ("cat", "dog"), [0, 1, 0], lines 2, 3, 4
     ```
     """
+    given = {name: value for name, value in locals().items() if name != "source"}
     if isinstance(source, Samples):
         return source
-    options = ReadOptions(
-        label=label,
-        id=id,
-        text=text,
-        path=path,
-        group=group,
-        without=without,
-        labelled=labelled,
-        classes=classes,
-        missing_labels=missing_labels,
-        split=split,
-        size=(EMBED_SIZE if can_embed_images() else PIXELS_SIZE) if size is None else size,
-        cache=cache,
-        unreadable=unreadable,
-        workers=workers,
-        separator=separator,
-        decimal=decimal,
-        header=header,
-        encoding=encoding,
-    )
+    if size is None:
+        given["size"] = EMBED_SIZE if can_embed_images() else PIXELS_SIZE
+    options = ReadOptions(**given)
     if isinstance(source, str | os.PathLike):
         return read_file(source, options)[0]
     if is_hugging_face(source):
@@ -123,8 +107,8 @@ def read(
     if isinstance(source, tuple):
         if len(source) != 2:
             raise DataError(f"the tuple holds {len(source)} things; expected the pair (x, y)")
-        source, given = source
-        options = replace(options, label=as_plain(given) if label is None else label)
+        source, y = source
+        options = replace(options, label=as_plain(y) if label is None else label)
     if (table := as_table(source)) is not None:
         return of_table(table, Path(), options)[0]
     return _of_array(source, options)

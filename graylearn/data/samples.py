@@ -249,17 +249,9 @@ def check_unique_ids(ids: np.ndarray) -> None:
     twice = np.flatnonzero(index.duplicated())
     if len(twice):
         raise DataError(
-            f"id {str(ids[twice[0]])!r} occurs more than once (again at row {twice[0]}){all_repeated(index)}"
+            f"id {str(ids[twice[0]])!r} occurs more than once (again at row {twice[0]})"
             "; ids must be unique: use the row numbers if the data has no others"
         )
-
-
-def all_repeated(ids: pd.Index[Any]) -> str:
-    """All ids that occur more than once, to go on with after the first was named; "" where it is alone."""
-    repeated = ids[ids.duplicated()].unique().tolist()
-    if len(repeated) < 2:
-        return ""
-    return f", one of {len(repeated):,} such ids ({first_few(repeated, 5)})"
 
 
 def checked_index(index: Any, n: int) -> Any:

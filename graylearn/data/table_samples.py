@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from graylearn.data.groups import group_numbers
 from graylearn.data.images.cache import NoImagesError, check_read, decode
 from graylearn.data.images.decode import CHANNELS, UnreadableImageError, decode_image
 from graylearn.data.options import Column, Columns, ReadOptions
-from graylearn.data.samples import Label, Samples, all_repeated, encode_labels
+from graylearn.data.samples import Label, Samples, encode_labels
 from graylearn.data.tables import RawTable, is_text_type, plain_ids
 from graylearn.errors import DataError, Hint, are, counted, first_few, warn
 
@@ -58,7 +57,7 @@ def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) 
     elif len(twice := np.flatnonzero(pd.Index(table.ids).duplicated())):
         raise DataError(
             f"{table.name}: the index holds {str(table.ids[twice[0]])!r} more than once "
-            f"(again at row {twice[0]}){all_repeated(pd.Index(table.ids))}; name an id column",
+            f"(again at row {twice[0]}); name an id column",
             Hint("id", False, "to count the rows instead"),
         )
     y, known = _labels(table, columns.label, options)
@@ -94,45 +93,32 @@ def _from_manifest(
     """
     paths = table.frame[columns.path]
     is_missing = (paths.isna() | (paths == "")).to_numpy(dtype=bool)
-    if is_missing.any():
-        count = int(is_missing.sum())
+    there = np.flatnonzero(~is_missing)
+    if count := int(is_missing.sum()):
         told = (
             f"{table.name}: {counted(count, 'path')} in column {str(columns.path)!r} "
             f"{are(count)} missing ({table.unit}{'s' * (count > 1)} "
             f"{first_few(table.ids[is_missing], 5)})"
         )
-        if is_missing.all():
+        if not len(there):
             raise DataError(f"{told}; fill them in")
         if options.unreadable == "stop":
             raise DataError(f"{told}; fill them in", Hint("unreadable", "skip", "to leave those rows out"))
         warn(f"{told}: left out")
-        there = np.flatnonzero(~is_missing)
-        samples, kept = _from_manifest(table.take(there), columns, root, options)
-        return samples, there[kept]
+        table, paths = table.take(there), paths.iloc[there]
     names = [str(path) for path in paths]
-    if columns.id is None:
-        seen: dict[str, int] = {}
-        for row, name in enumerate(names):
-            if name in seen:
-                raise DataError(
-                    f"{table.name}: {name} is listed at {table.where(seen[name])} and again at "
-                    f"{table.where(row)}; list each image once",
-                    Hint("id", None, "to name the rows by a column"),
-                )
-            seen[name] = row
     # Labels and ids are those of any table, whose text is the path.
     rows = samples_from_table(table, replace(columns, text=columns.path, path=None), options)
     files = [root / name for name in names]
     if not any(file.exists() for file in files):
-        windows = "; here folders are separated by /, not by \\" if os.sep == "/" and "\\" in names[0] else ""
         raise NoImagesError(
             f"{table.name}: none of the images in column {str(columns.path)!r} is there; paths begin at the "
-            f"folder of the table, so that the first is {files[0]}{windows}"
+            f"folder of the table, so that the first is {files[0]}"
         )
     decoded = decode(files, options)
     ids = np.array(names, dtype=object) if columns.id is None else rows.ids
     known = replace(rows, ids=ids).take(decoded.kept)
-    return replace(known, x=decoded.images, kind="image"), decoded.kept
+    return replace(known, x=decoded.images, kind="image"), there[decoded.kept]
 
 
 def _from_stored_images(
@@ -210,7 +196,7 @@ def _ids_from(table: RawTable, column: Hashable) -> np.ndarray:
         again = int(np.flatnonzero((values == first).to_numpy())[1])
         raise DataError(
             f"{table.name}: id {str(first)!r} in column {str(column)!r} stands at {table.where(twice[0])} "
-            f"and again at {table.where(again)}{all_repeated(pd.Index(values))}; make ids unique",
+            f"and again at {table.where(again)}; make ids unique",
             Hint("id", False, "to count the rows instead"),
         )
     return plain_ids(values.to_numpy())

@@ -7,7 +7,7 @@ they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -21,17 +21,15 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.data.encoding.label_notes import note_order, note_telling_columns
-from graylearn.data.inputs import TEXT, as_dense, as_plain, is_sparse, kind_of
+from graylearn.data.inputs import ROWS, as_dense, as_feature_rows, as_plain, is_sparse, kind_of
 from graylearn.data.samples import RANGES, Samples, encode_labels
 from graylearn.data.tables import check_unique_names
 from graylearn.errors import DataError, GraylearnError
 
 MAX_REPEATS = 8
 """Whole-number weights are carried out by repeating rows while that makes the set at most so much larger."""
-_ROWS = "give rows of features, as an array of two axes, a frame, or what read gives of a file"
 _SAME_ROWS = "give rows of the columns that it was fitted on"
 _LABELS = "give one label per sample, in one axis, and not the name of a column"
-_COMPLEX = "Complex data not supported: give real and imaginary parts as two columns"
 
 
 class InputEncoder:
@@ -113,23 +111,28 @@ def read_inputs(estimator: Any, X: Any, *, reset: bool) -> Any:
 
     With `reset` the estimator learns the number and names of the features, else X must have the same.
     """
-    rows = _plain(X)
+    rows = as_feature_rows(X)
     if is_images(rows):
         return _checked_images(estimator, channels_last(rows), reset)
-    _check_rows(rows)
-    if isinstance(rows, np.ndarray) and rows.dtype.kind in "OU" and rows.ndim == 2 and _has_text(rows):
-        rows = pd.DataFrame(rows)
+    if rows.ndim < 2:
+        raise DataError(
+            f"Expected 2D array, got X of shape {rows.shape}. Reshape your data either using "
+            "X.reshape(-1, 1) if it has a single feature or X.reshape(1, -1) if it is a single sample"
+        )
+    if rows.ndim > 2:
+        raise DataError(
+            f"X is {rows.dtype} of shape {rows.shape}: give images as uint8, 0 to 255, of shape (N, H, W) or "
+            "(N, H, W, C), and rows of numbers with two axes, such as X.reshape(len(X), -1)"
+        )
     if isinstance(rows, pd.DataFrame):
         if 0 in rows.shape:
-            with refused(_ROWS if reset else _SAME_ROWS):
+            with refused(ROWS if reset else _SAME_ROWS):
                 check_array(np.empty(rows.shape))  # scikit-learn's own words for a table of nothing
-        if any(pd.api.types.is_complex_dtype(kind) for kind in rows.dtypes):
-            raise DataError(_COMPLEX)
         check_unique_names(list(rows.columns), "X")
         # by the names that X bears, which for polars and pyarrow are those of the converted frame
         validate_data(estimator, rows, reset=reset, skip_check_array=True)
     else:
-        with refused(_ROWS if reset else _SAME_ROWS):
+        with refused(ROWS if reset else _SAME_ROWS):
             rows = validate_data(
                 estimator,
                 rows,
@@ -151,7 +154,7 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
             "requires y to be passed, but the target y is None: give the label of each sample, or Samples"
         )
     note_order(y, samples)
-    labels = _plain(y)
+    labels = as_plain(y)
     if isinstance(labels, pd.DataFrame):
         labels = labels.to_numpy()
     if (
@@ -231,45 +234,6 @@ def channels_last(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
     if images.ndim == 3:
         return np.array(images[..., None])
     return np.array(images if images.shape[-1] in (1, 3, 4) else np.moveaxis(images, 1, 3), order="C")
-
-
-def _plain(X: Any) -> Any:
-    """What `as_plain` gives, also for Samples."""
-    if isinstance(X, Samples):
-        if X.kind == "text":
-            raise DataError(TEXT)
-        X = X.x
-    return as_plain(X)
-
-
-def _check_rows(rows: Any) -> None:
-    """Refuse texts and pictures of other than bytes, with what to do about them."""
-    one_axis = isinstance(rows, list | pd.Series) or (isinstance(rows, np.ndarray) and rows.ndim == 1)
-    first = next(iter(rows), None) if one_axis else None
-    if isinstance(first, str):
-        raise DataError(TEXT)
-    if isinstance(first, list | tuple) and any(isinstance(value, str) for value in first):
-        raise DataError("X is a list of rows with text in them: give them as a pandas DataFrame")
-    if is_sparse(rows):
-        return
-    if rows is None or np.isscalar(rows) or isinstance(rows, Mapping | Set):
-        raise DataError(f"X is {type(rows).__name__}: {_ROWS}")
-    if isinstance(rows, np.ndarray) and rows.ndim < 2:
-        raise DataError(
-            f"Expected 2D array, got X of shape {rows.shape}. Reshape your data either using "
-            "X.reshape(-1, 1) if it has a single feature or X.reshape(1, -1) if it is a single sample"
-        )
-    if isinstance(rows, np.ndarray) and rows.dtype.kind == "c":
-        raise DataError(_COMPLEX)
-    if isinstance(rows, np.ndarray) and rows.ndim > 2:
-        raise DataError(
-            f"X is {rows.dtype} of shape {rows.shape}: give images as uint8, 0 to 255, of shape (N, H, W) or "
-            "(N, H, W, C), and rows of numbers with two axes, such as X.reshape(len(X), -1)"
-        )
-
-
-def _has_text(rows: NDArray[Any]) -> bool:
-    return any(isinstance(value, str) for value in rows.flat)
 
 
 def _checked_images(estimator: Any, images: NDArray[np.uint8], reset: bool) -> NDArray[np.uint8]:

@@ -171,7 +171,7 @@ def test_infinite_values_are_counted_by_column():
 
 
 def test_ids_that_name_several_samples_are_refused():
-    x, y, told = np.eye(4), np.arange(4) % 2, r"id 'a' .*, one of 2 such ids \(a, 1\); ids must be unique"
+    x, y, told = np.eye(4), np.arange(4) % 2, r"id 'a' .*; ids must be unique"
     ids = ["a", 1, "a", "1"]
     with pytest.raises(DataError, match=told):
         audit(x, y, ids=ids)

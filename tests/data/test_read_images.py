@@ -131,13 +131,10 @@ def test_broken_manifests(folder, options):
     with pytest.raises(DataError, match=r"gone\.png \(No such file"):
         read(manifest, **options)
     manifest.write_text("path,label\ndog/b.png,dog\ndog/b.png,cat\n")
-    with pytest.raises(DataError, match="at line 2 and again at line 3; list each image once, or pass id="):
+    with pytest.raises(DataError, match=r"id 'dog/b\.png' occurs more than once"):
         read(manifest, **options)
     manifest.write_text("path,label\nphotos/dog/b.png,dog\nphotos\\c.png,cat\n")
     with pytest.raises(DataError, match=r"none of the images in column 'path' is there; paths begin at the"):
-        read(manifest, **options)
-    manifest.write_text("path,label\ndog\\b.png,dog\nCat\\c.png,cat\n")
-    with pytest.raises(DataError, match=r"here folders are separated by /, not by \\"):
         read(manifest, **options)
 
 

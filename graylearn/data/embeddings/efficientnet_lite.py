@@ -14,6 +14,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from graylearn.errors import CheckpointError, first_line
 
@@ -45,6 +46,16 @@ _STAGES = (
 )
 
 
+_FUSED = (
+    ("_conv_stem", "_bn0"),
+    ("_expand_conv", "_bn0"),
+    ("_depthwise_conv", "_bn1"),
+    ("_project_conv", "_bn2"),
+    ("_conv_head", "_bn1"),
+)
+"""Convolutions and the norms behind them."""
+
+
 class _SameConv(nn.Conv2d):
     """A convolution that pads as TensorFlow's "same" does, the odd pixel right and below; without bias."""
 
@@ -62,16 +73,6 @@ class _SameConv(nn.Conv2d):
         return F.conv2d(
             input, self.weight, self.bias, self.stride, (down // 2, across // 2), groups=self.groups
         )
-
-    @torch.no_grad()
-    def fold(self, norm: nn.BatchNorm2d) -> nn.Identity:
-        """Take over what the norm behind it does to each channel; gives what then stands in its place."""
-        assert norm.running_mean is not None
-        assert norm.running_var is not None
-        scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
-        self.weight.mul_(scale[:, None, None, None])
-        self.bias = nn.Parameter(norm.bias - norm.running_mean * scale)
-        return nn.Identity()
 
 
 def _norm(channels: int) -> nn.BatchNorm2d:
@@ -93,13 +94,6 @@ class _Block(nn.Module):
         self._bn1 = _norm(width)
         self._project_conv = _SameConv(width, out_channels, 1)
         self._bn2 = _norm(out_channels)
-
-    def fold(self) -> None:
-        """Fold the norms into the convolutions before them."""
-        if self.expands:
-            self._bn0 = self._expand_conv.fold(self._bn0)  # type: ignore[assignment]
-        self._bn1 = self._depthwise_conv.fold(self._bn1)  # type: ignore[assignment]
-        self._bn2 = self._project_conv.fold(self._bn2)  # type: ignore[assignment]
 
     def forward(self, x: Tensor) -> Tensor:
         hidden = F.relu6(self._bn0(self._expand_conv(x)), inplace=True) if self.expands else x
@@ -138,11 +132,12 @@ class EfficientNetLite0(nn.Module):
 
     def fused(self) -> EfficientNetLite0:
         """The same network, changed in place for use alone: norms folded into convolutions, channels last."""
-        self._bn0 = self._conv_stem.fold(self._bn0)  # type: ignore[assignment]
-        self._bn1 = self._conv_head.fold(self._bn1)  # type: ignore[assignment]
-        for block in self._blocks:
-            assert isinstance(block, _Block)
-            block.fold()
+        for part in (self, *self._blocks):
+            for conv, norm in _FUSED:
+                if hasattr(part, conv):
+                    fused = fuse_conv_bn_eval(getattr(part, conv).eval(), getattr(part, norm).eval())
+                    setattr(part, conv, fused)
+                    setattr(part, norm, nn.Identity())
         return self.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
     def forward(self, x: Tensor) -> Tensor:

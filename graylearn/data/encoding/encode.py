@@ -10,10 +10,8 @@ What was fitted is plain numbers and words: `to_json` gives it, `from_json` chec
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -48,7 +46,6 @@ from graylearn.data.encoding.words import (
     tell_more,
 )
 from graylearn.data.tables import check_columns, check_unique_names
-from graylearn.data.written import writing
 from graylearn.errors import CheckpointError, DataError, SettingsError
 
 _FORMAT = "graylearn.TableEncoder"
@@ -192,23 +189,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(f"the saved TableEncoder cannot be used ({error}); fit it anew") from error
         return encoder
-
-    def save(self, path: str | Path) -> None:
-        """Write `to_json` to a file, whole or not at all."""
-        with writing(path, "encoder") as partial:
-            partial.write_text(json.dumps(self.to_json()), encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what `save` wrote; CheckpointError where the file is damaged or another."""
-        try:
-            saved = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise CheckpointError(f"{path} cannot be read as a TableEncoder ({error})") from error
-        try:
-            return cls.from_json(saved)
-        except CheckpointError as error:
-            raise CheckpointError(f"{path}: {error}") from error
 
     def _check_settings(self) -> None:
         if not (isinstance(self.limit, int | float) and 0 < self.limit < math.inf):

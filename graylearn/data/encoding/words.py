@@ -15,6 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.linear_model import RidgeCV
+from sklearn.preprocessing import StandardScaler
 
 Plan: TypeAlias = dict[str, Any]
 OF_WORDS, OF_SENTENCES = 32, 256
@@ -102,17 +104,7 @@ def tell_more(added: NDArray[np.float32], rest: NDArray[np.float32], label: NDAr
 
 def _left_out_errors(features: NDArray[np.float32], target: NDArray[np.float64]) -> NDArray[np.float64]:
     """(N,) squared error of each row by a ridge regression on all the others, of the best shrinkage."""
-    n = len(features)
-    spread = features.std(axis=0)
-    varied = features[:, spread > 0].astype(np.float64)
-    basis, size, _ = np.linalg.svd((varied - varied.mean(axis=0)) / spread[spread > 0], full_matrices=False)
-    centred = target - target.mean(axis=0)
-    seen = basis.T @ centred
-    best = np.full(n, np.inf)
-    for shrinkage in _SHRINKAGES:
-        kept = size**2 / (size**2 + shrinkage)
-        # what a row adds to its own guess is known, so that none needs to be fitted again without it
-        own = np.minimum(basis**2 @ kept + 1 / n, 1 - 1e-9)
-        errors = (((centred - basis @ (kept[:, None] * seen)) / (1 - own)[:, None]) ** 2).sum(axis=1)
-        best = min(best, errors, key=np.mean)
-    return best
+    scaled = StandardScaler().fit_transform(features.astype(np.float64))
+    found = RidgeCV(_SHRINKAGES, store_cv_results=True).fit(scaled, target)
+    errors = found.cv_results_.reshape(len(features), -1, len(_SHRINKAGES)).sum(axis=1)
+    return np.asarray(errors[:, errors.mean(axis=0).argmin()])

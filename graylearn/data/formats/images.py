@@ -148,13 +148,10 @@ def listed(path: Path, options: ReadOptions) -> tuple[list[str], np.ndarray, tup
 
 def _images_in_class(folder: Path, passed: Counter[str]) -> list[str]:
     """Those below the folder of a class; where there is something else alone, that is meant to be them."""
-    others: Counter[str] = Counter()
-    found = _images_below(folder, others)
+    found = _images_below(folder, others := Counter[str]())
     if others and not found:
-        raise DataError(
-            f"no images ({_endings()}) in {folder}, but {counted(others.total(), 'file')} "
-            f"({', '.join(others)}): make images of them, or remove the folder"
-        )
+        told = f"no images ({_endings()}) in {folder}, but {counted(others.total(), 'file')}"
+        raise DataError(f"{told} ({', '.join(others)}): make images of them, or remove the folder")
     passed.update(others)
     return found
 

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 
 from graylearn.data.atomic import replacing
 from graylearn.data.formats._arrow import BYTES, ROWS, rewritten
-from graylearn.data.formats._base import (
-    TABLES,
-    Change,
-    Format,
-    Origin,
-    read_bytes,
-    suffix_of,
-    write_bytes,
-)
-from graylearn.data.formats._compressed import COMPRESSIONS
+from graylearn.data.formats._base import TABLES, Change, Format, Origin, suffix_of
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import ArrowTable, Table
 from graylearn.errors import DataError, first_few, first_line, told_as, warn
@@ -34,6 +23,7 @@ class Parquet(Format):
 
     name = "parquet"
     suffixes = (".parquet", ".pq")
+    compressed = False
 
     def takes(self, path: Path) -> bool:
         """Whether it ends like one, as a glob may, or is a folder that holds some."""
@@ -54,10 +44,7 @@ class Parquet(Format):
         )
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
-        """The same schema and compression, with fewer rows and other labels; a folder becomes one file.
-
-        Block by block, unless a file is compressed as a whole.
-        """
+        """The same schema and compression, with fewer rows and other labels; a folder becomes one file."""
         files = parts_of(path)
         schema = _schema_of(files, path)
         with _opened(files[0]) as first:
@@ -65,14 +52,12 @@ class Parquet(Format):
             if first.metadata.num_row_groups and first.metadata.num_columns:
                 codec = first.metadata.row_group(0).column(0).compression.lower()
         codec = "none" if codec == "uncompressed" else codec
-        with ExitStack() as stack:
-            packs = out.suffix.lower() in COMPRESSIONS
-            sink: Any = pa.BufferOutputStream() if packs else stack.enter_context(replacing(out))
-            with pa.parquet.ParquetWriter(sink, schema, compression=codec) as writer:
-                for table in rewritten(partial(_blocks, files, schema), path, out, origin, change):
-                    writer.write_table(table)
-            if packs:
-                write_bytes(out, sink.getvalue().to_pybytes())
+        with (
+            replacing(out) as partial_file,
+            pa.parquet.ParquetWriter(partial_file, schema, compression=codec) as writer,
+        ):
+            for table in rewritten(partial(_blocks, files, schema), path, out, origin, change):
+                writer.write_table(table)
 
     def files(self, path: Path) -> list[Path]:
         """The file, or all those of a folder."""
@@ -118,12 +103,9 @@ def _blocks(files: Sequence[Path], schema: pa.Schema, columns: Sequence[str] | N
                 yield pa.Table.from_batches([batch]).select(names).cast(chosen)
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[pa.parquet.ParquetFile]:
-    given: Any = pa.BufferReader(read_bytes(path)) if path.suffix.lower() in COMPRESSIONS else path
+def _opened(path: Path) -> pa.parquet.ParquetFile:
     # a buffer of its own for each column: a row group may be larger than the memory
-    with pa.parquet.ParquetFile(given, buffer_size=1 << 20, pre_buffer=False) as file:
-        yield file
+    return pa.parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
 
 
 def _schema_of(files: Sequence[Path], path: Path) -> pa.Schema:

@@ -23,14 +23,11 @@ LOOP = ("majority", "standard", "gl (w 0.1)", "gl", "gl (w 0.9)", "oracle")
 def page(evidence: Evidence) -> str:
     """The whole page."""
     table1, loop, tables = (evidence.groups(name) for name in ("table1", "released", "table2"))
-    hundred = where(evidence.groups("readings", "table1"), ood="mini-imagenet")
-    every = sorted({method for group in hundred for method in group.methods}, key=len)
     text = Path(__file__).with_name("details.md").read_text(encoding="utf-8")
     filled = text.format_map(
         {
             "core": images(table1, CORE, "dataset", "ood", "labels"),
             "others": images(table1, OTHERS, "dataset", "ood", "labels"),
-            "readings": images(hundred, every, "dataset", "labels", "alpha"),
             "shares": images(evidence.groups("alpha"), CORE, "labels", "alpha"),
             "sources": sources(evidence),
             "networks": images(evidence.groups("architectures"), CORE, "net", "labels"),

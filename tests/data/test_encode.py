@@ -89,6 +89,16 @@ def test_unknown_and_rare_categories():
     assert known.transform(pd.DataFrame({"a": ["z"]})).tolist() == [[0, 0]]
 
 
+def test_a_feature_says_what_is_missing_where_that_is_no_rare_exception():
+    frame = pd.DataFrame({"town": ["Bern", "Chur"] * 50, "size": np.arange(100.0)})
+    frame.loc[:3, "town"], frame.loc[:3, "size"] = None, np.nan
+    encoder = TableEncoder().fit(frame)
+    assert encoder.get_feature_names_out().tolist() == ["size", "town=bern", "town=chur"]
+    assert encoder.transform(frame)[0].tolist() == [0, 0, 0]
+    frame.loc[:4, "town"], frame.loc[:4, "size"] = None, np.nan
+    assert {"size is missing", "town is missing"} < set(TableEncoder().fit(frame).get_feature_names_out())
+
+
 def test_many_categories_are_hashed_by_their_letters():
     rng = np.random.default_rng(0)
     words = [f"{a} street {n}" for a, n in zip(rng.choice(["oak", "elm"], 300), range(300), strict=True)]

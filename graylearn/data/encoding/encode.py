@@ -36,6 +36,7 @@ from graylearn.data.encoding.column_kinds import (
 from graylearn.data.encoding.words import (
     OF_SENTENCES,
     OF_WORDS,
+    OFTEN,
     Plan,
     are_sentences,
     feature_names,
@@ -58,7 +59,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     """Encode the columns of a table by what they hold; a scikit-learn transformer.
 
     - Numbers: median and quartile range, then squashed; a missing value becomes the median, with a feature
-      that says so where the training data missed some.
+      that says so where the training data missed many.
     - Bools: 0 and 1. Dates: seconds, year, month, day, weekday and hour, as numbers.
     - Text such as 1.234,56 €, 12.5% or 31.12.2024 is numbers or dates where one way alone reads the column.
     - Categories: one column each for those that are not rare, one for all others. Past `max_categories`, what
@@ -106,8 +107,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         self._fit_numbers(frame)
         self.categories_: dict[str, Plan] = {}
         for name in [name for name, kind in kinds.items() if kind == "category"]:
-            self.categories_[name] = plan_of(words := as_words(frame[name]), self.max_categories)
-            if self.constant == "drop" and all(word == words[0] for word in words) and words[0]:
+            plan = plan_of(words := as_words(frame[name]), self.max_categories)
+            self.categories_[name] = plan
+            if self.constant == "drop" and not plan["missing"] and len({*words} - {None, ""}) == 1:
                 self._leave_out(name)
         label = None if y is None else pd.factorize(np.asarray(y), use_na_sentinel=False)[0]
         self._choose_letters(frame, label)
@@ -215,7 +217,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
             center[known] = low[known]
             scale[known] = np.where(low[known] == 0, 1.0, np.abs(low[known]))  # for want of a spread
             kept[:] = True
-        some_missing = missing.any(axis=0) & ~missing.all(axis=0)
+        some_missing = (missing.mean(axis=0) >= OFTEN) & ~missing.all(axis=0)
         numbers = {"center": center, "scale": scale, "kept": kept, "missing": some_missing}
         # so that new data need not have them
         column_of = np.repeat(np.arange(len(self.kinds_)), self._widths())

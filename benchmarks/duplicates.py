@@ -31,9 +31,8 @@ from PIL import Image
 from scipy.fft import dctn
 
 from benchmarks import record
-from graylearn.audit.alignment import small_ones
 from graylearn.audit.duplicates import find_duplicates
-from graylearn.audit.near_copies import thumbnails
+from graylearn.audit.near_copies import small_ones, thumbnails
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "duplicates.jsonl"
 PHOTOS = 1000

@@ -120,7 +120,7 @@ def export(
     """
     existing(model)  # said before the seconds that torch takes to import
     from graylearn.cli.errors import plain
-    from graylearn.runs.export import export as write
+    from graylearn.runs.predict import export as write
 
     done = write(model, out, reject_at, overwrite=overwrite)
     typer.echo(json.dumps(dataclasses.asdict(done), ensure_ascii=False) if as_json else plain(done.words))

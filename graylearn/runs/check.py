@@ -36,8 +36,7 @@ from graylearn.estimator.card import plain
 from graylearn.paths import matching
 from graylearn.runs.files import write_json
 from graylearn.runs.parts import Opened
-from graylearn.runs.pool import as_bytes
-from graylearn.runs.prepare import Prepared, read_test
+from graylearn.runs.prepare import Prepared, as_bytes, read_test
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.start import find, take

@@ -30,6 +30,7 @@ from graylearn.audit.cost import expected_seconds
 from graylearn.audit.parts import PartFiles, features_of, groups_of, labels_of, rows_of
 from graylearn.data.atomic import replacing_folder, write_array
 from graylearn.data.samples import Label, Samples
+from graylearn.data.splits import chosen_for_test
 from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.calibration import ENOUGH
@@ -262,9 +263,8 @@ def fit_parts(
     encoding: how a table became what the files hold; None where they hold samples as a classifier is given
     them. example: some samples as they were read.
     """
-    parts = LearnedParts(files)
-    first = parts.folders[0]
-    given = example.x
+    parts = PartBatches(files)
+    first, given = parts.folders[0], example.x
     if encoding is None:
         given = parts.read(first)[0]
         parts.encoder = encoding = InputEncoder.fitted(given[:FITTED], "keep")
@@ -272,14 +272,15 @@ def fit_parts(
 
     def scored() -> tuple[Some, Some]:
         rest = np.setdiff1d(unsuspected(first), parts.new)[:KNOWN]
-        known, known_label = parts.read(first, rest if len(rest) else parts.numbers(first))
-        new, new_label = parts.read(first, parts.new)
-        return (parts.encoded(known), known_label), (parts.encoded(new), new_label)
+        known, new = (
+            parts.read(first, some) for some in (rest if len(rest) else parts.learned(first), parts.new)
+        )
+        return (parts.encoded(known[0]), known[1]), (parts.encoded(new[0]), new[1])
 
     classifier = make_classifier(settings)
     fit_batches(
         classifier,
-        lambda batch_size: PartBatches(parts, batch_size),
+        parts.of_size,
         len(parts.order),
         classes=classes,
         encoder=encoding,
@@ -290,25 +291,42 @@ def fit_parts(
     return classifier
 
 
-class LearnedParts:
-    """The samples in the files of audited parts, less a few that are kept to say how new ones score."""
+class PartBatches:
+    """Batches (samples, labels, index) of audited parts, in a new order each time, less a few samples kept to
+    say how new ones score.
+
+    The order is drawn from torch's global generator, which training sets anew for each epoch.
+    """
 
     def __init__(self, files: PartFiles) -> None:
         self.folders = files.having("rows")
         self.encoder: InputEncoder | None = None
         """What is still to be done to what the files hold."""
-        rows = [rows_of(folder) for folder in self.folders]
-        total = sum(map(len, rows))
-        label = labels_of(self.folders[0])
-        belong = unsuspected(self.folders[0])
+        self.batch_size = 1
+        rows, first = [rows_of(folder) for folder in self.folders], self.folders[0]
+        label, groups, belong = labels_of(first), groups_of(first), unsuspected(first)
         belong = belong[np.bincount(label)[label[belong]] >= LEAST]
-        most = min(ENOUGH, int(AT_MOST * total))
-        self.new = _kept_back(belong, label, groups_of(self.folders[0]), most)
+        y, names = label[belong].astype(np.int64), tuple(range(int(label.max()) + 1))
+        some = Samples(
+            belong[:, None], y, names, belong, "array", groups=None if groups is None else groups[belong]
+        )
+        share = min(ENOUGH, int(AT_MOST * sum(map(len, rows)))) / max(len(belong), 1)
+        self.new = belong[chosen_for_test(some, min(share, 1.0), 0)]
         """Of the first part, the samples that are kept."""
         self.order = np.sort(np.concatenate([np.delete(rows[0], self.new), *rows[1:]]))
         """(N,) the row of each sample that is learned from."""
+        self.targets = np.empty(len(self.order), dtype=np.int64)
+        """(N,) labels in the order of the data."""
+        for folder in self.folders:
+            learned = self.learned(folder)
+            self.targets[self.index(folder)[learned]] = labels_of(folder)[learned]
 
-    def read(self, folder: Path, some: Ints | None = None) -> tuple[NDArray[np.float32], Ints]:
+    def of_size(self, batch_size: int) -> PartBatches:
+        """Themselves, each of about so many samples."""
+        self.batch_size = batch_size
+        return self
+
+    def read(self, folder: Path, some: Ints | None = None) -> Some:
         """What the files hold of a part, all or some, and the labels."""
         taken = slice(None) if some is None else some
         return np.array(features_of(folder)[taken]), labels_of(folder)[taken].astype(np.int64)
@@ -317,7 +335,7 @@ class LearnedParts:
         """As the network reads what the files hold."""
         return x if self.encoder is None else self.encoder.transform(x)
 
-    def numbers(self, folder: Path) -> Ints:
+    def learned(self, folder: Path) -> Ints:
         """The samples of a part that are learned from."""
         everyone = np.arange(len(features_of(folder)))
         return np.delete(everyone, self.new) if folder == self.folders[0] else everyone
@@ -326,52 +344,20 @@ class LearnedParts:
         """(n,) the number of each sample of a part among those learned from, in the order of the data."""
         return np.searchsorted(self.order, rows_of(folder))
 
-
-def _kept_back(belong: Ints, label: NDArray[np.int32], groups: Ints | None, most: int) -> Ints:
-    """Samples of a part to keep from training, of these and so many at most; of groups whole ones, so that
-    none is new that was seen from its side."""
-    random = np.random.default_rng(0)
-    if groups is None:
-        return np.sort(random.permutation(belong)[:most])
-    _, group, size = np.unique(groups[belong], return_inverse=True, return_counts=True)
-    place = random.permutation(len(size))
-    small = np.flatnonzero(size[group] <= most)
-    order = small[np.argsort(place[group[small]], kind="stable")]
-    ends = np.cumsum(np.bincount(place[group[small]], minlength=len(size)))
-    new = belong[order[: ends[ends <= most].max(initial=0)]]
-    left = np.bincount(label) - np.bincount(label[new], minlength=int(label.max()) + 1)
-    return np.sort(new[left[label[new]] >= LEAST])
-
-
-class PartBatches:
-    """Batches (samples, labels, index) of parts, in a new order each time.
-
-    The order is drawn from torch's global generator, which training sets anew for each epoch.
-    """
-
-    def __init__(self, parts: LearnedParts, batch_size: int) -> None:
-        self.parts, self.batch_size = parts, batch_size
-        self.targets = np.empty(len(parts.order), dtype=np.int64)
-        """(N,) labels in the order of the data."""
-        for folder in parts.folders:
-            learned = parts.numbers(folder)
-            self.targets[parts.index(folder)[learned]] = labels_of(folder)[learned]
-
     def __len__(self) -> int:
-        return sum(self._steps(len(self.parts.numbers(folder))) for folder in self.parts.folders)
+        return sum(self._steps(len(self.learned(folder))) for folder in self.folders)
 
     def _steps(self, samples: int) -> int:
         """Batches of a part, alike in size."""
         return max(min(samples, 1), round(samples / self.batch_size))
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        parts = self.parts
-        for which in torch.randperm(len(parts.folders)).tolist():
-            folder = parts.folders[which]
-            (x, y), index, numbers = parts.read(folder), parts.index(folder), parts.numbers(folder)
-            numbers = numbers[torch.randperm(len(numbers)).numpy()]
-            for some in np.array_split(numbers, steps) if (steps := self._steps(len(numbers))) else ():
-                batch = parts.encoded(x[some]), y[some], index[some]
+        for which in torch.randperm(len(self.folders)).tolist():
+            folder = self.folders[which]
+            (x, y), index, learned = self.read(folder), self.index(folder), self.learned(folder)
+            learned = learned[torch.randperm(len(learned)).numpy()]
+            for some in np.array_split(learned, steps) if (steps := self._steps(len(learned))) else ():
+                batch = self.encoded(x[some]), y[some], index[some]
                 yield torch.from_numpy(batch[0]), torch.from_numpy(batch[1]), torch.from_numpy(batch[2])
 
 

@@ -8,9 +8,8 @@ from PIL import Image, ImageFilter
 from scipy.sparse import csr_array
 
 from graylearn.audit import blocks
-from graylearn.audit.alignment import small_ones
 from graylearn.audit.duplicates import find_duplicates
-from graylearn.audit.near_copies import overlaid, thumbnails
+from graylearn.audit.near_copies import overlaid, small_ones, thumbnails
 from graylearn.data import Samples
 from graylearn.errors import DataError, IdLikeColumnWarning
 

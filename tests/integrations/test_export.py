@@ -10,8 +10,7 @@ from blobs import blobs
 from graylearn import runs
 from graylearn.errors import CheckpointError, FolderTakenError, SettingsError
 from graylearn.estimator import GrayClassifier
-from graylearn.runs.export import export
-from graylearn.runs.predict import predict
+from graylearn.runs.predict import export, predict
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what MLflow says of its own parts
 

@@ -41,8 +41,7 @@ def test_every_sample_is_in_one_batch_of_an_epoch_and_the_order_is_new_each_time
     for number in range(3):
         suspected = np.arange(len(np.fromfile(files.part(number) / "rows", np.int64))) < 50
         pq.write_table(pa.table({"suspected": suspected}), files.part(number) / "scores.parquet")
-    learned = fit.LearnedParts(files)
-    batches = fit.PartBatches(learned, 32)
+    batches = learned = fit.PartBatches(files).of_size(32)
     aside = learned.read(learned.folders[0], learned.new)[0][:, 0]
     assert len(learned.new) == int(0.05 * len(rows))
     assert learned.new.min() >= 50  # none that is suspected

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graylearn.data import Samples
-from graylearn.runs.pool import pooled
+from graylearn.runs.prepare import pooled
 
 
 def texts(*lines):

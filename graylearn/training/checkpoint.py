@@ -29,7 +29,6 @@ from graylearn.data.atomic import alone, replacing
 from graylearn.errors import FULL, CheckpointError, FolderTakenError, Hint
 from graylearn.methods import Method
 from graylearn.methods.softened import Softened
-from graylearn.training.optimizers import ScheduleSettings
 from graylearn.training.settings import Settings
 
 NAME = "checkpoint.safetensors"
@@ -177,37 +176,21 @@ def described(method: Method) -> str:
 def check_identity(saved: dict[str, Any], mine: dict[str, Any], settings: Settings, method: Method) -> None:
     """Refuse a checkpoint of another run; `saved` and `mine` are all that decides the result of each."""
     folder = settings.checkpoint
-    for name in [*mine, *(name for name in saved if name not in mine)]:
-        value = mine.get(name)
-        if saved.get(name) != value and name != "epochs":
-            told = name not in ("data", "weights", "sample_weight")
-            old, new = (saved.get(name), value) if told else ("other", "this one")
+    for name in dict.fromkeys([*mine, *saved]):
+        if name != "epochs" and (before := saved.get(name)) != (now := mine.get(name)):
+            if name in ("data", "weights", "sample_weight"):
+                before, now = "other", "this one"
             raise CheckpointError(
-                f"the checkpoint in {folder} is of another run: its {name} is {old}, not {new};"
+                f"the checkpoint in {folder} is of another run: its {name} is {before}, not {now};"
                 " resume with the settings it was started with, or use another folder"
             )
     before, now = saved["epochs"], mine["epochs"]
-    if before == now:
-        return
-    why = f"fewer epochs cannot be: it was started with {before}, not {now}"
-    if now > before:
-        why = _why_not_longer(settings.schedule, method, before)
-    if why:
+    planned = f"method {type(method).__name__}" if method.plans_epochs else settings.schedule.planned
+    if now < before or (now > before and planned):
+        why = f"fewer epochs cannot be: it was started with {before}, not {now}"
+        if now > before:
+            why = f"its {planned} was laid out over {before} epochs"
         raise CheckpointError(
             f"the checkpoint in {folder} cannot go on to epochs={now}: {why};"
             f" resume with epochs={before}, or train anew in another folder"
         )
-
-
-def _why_not_longer(schedule: Any, method: Method, epochs: int) -> str:
-    """Why a longer run would have trained otherwise so far; empty if it would not."""
-    if method.plans_epochs:
-        return f"{type(method).__name__} does what it does by how many epochs there are, and planned {epochs}"
-    if not isinstance(schedule, ScheduleSettings):  # counts its own steps
-        return ""
-    if schedule.warmup or schedule.name in ("one-cycle", "cosine"):
-        warm = " with warmup" if schedule.warmup else ""
-        return f"its learning rates ({schedule.name}{warm}) were laid out over {epochs} epochs"
-    if schedule.name == "step" and any(milestone < 1 for milestone in schedule.milestones):
-        return f"its milestones {schedule.milestones} are shares of {epochs} epochs, not numbers of epochs"
-    return ""

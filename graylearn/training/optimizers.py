@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -240,6 +240,14 @@ class ScheduleSettings:
         """Whether the rate changes within an epoch."""
         return self.warmup > 0 or self.name in ("one-cycle", "cosine")
 
+    @property
+    def planned(self) -> str:
+        """What was laid out over the epochs that the run was to have; empty if nothing was."""
+        shares = self.name == "step" and any(milestone < 1 for milestone in self.milestones)
+        return (
+            f"schedule {self.name}{' with warmup' if self.warmup else ''}" if self.per_step or shares else ""
+        )
+
 
 def schedule_factor(schedule: ScheduleSettings, epoch: int, step: int, steps: int, epochs: int) -> float:
     """The factor on the base learning rate at `step` of the `steps` of `epoch`, of `epochs` in all."""
@@ -280,6 +288,8 @@ class TorchSchedule:
     """optimizer -> scheduler."""
     every: Literal["epoch", "step"] = "epoch"
     """It steps after each epoch, or after each step of the optimizer."""
+
+    planned: ClassVar[str] = ""  # it counts its own steps
 
     def __post_init__(self) -> None:
         if not callable(self.make):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from graylearn.errors import CheckpointError, SettingsError
 from graylearn.methods import Method, as_method
@@ -111,20 +112,22 @@ def train(
             raise SettingsError(
                 "several processes keep checkpoints between epochs: leave out checkpoint_steps"
             )
-    asked = _Asked(
+    run = _Run(
         model, data, chosen_method, chosen, where, sample_weight, class_weight, validation, called, group
     )
+    if chosen.patience is not None and validation is None:
+        raise SettingsError("patience waits for a better epoch on a validation set: give validation=(x, y)")
     with (
-        writes_checkpoints(chosen.checkpoint if asked.writes else None),
+        writes_checkpoints(chosen.checkpoint if run.writes else None),
         seeding.seeded(chosen.seed, where),
         devices.prepared(where, chosen.deterministic),
     ):
-        return _train(asked, began)
+        return run.train(began)
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """The checked arguments of a training."""
+class _Run:
+    """The checked arguments of a training, and the way from there."""
 
     model: nn.Module
     data: Any
@@ -142,106 +145,154 @@ class _Asked:
         """Whether this process reports progress and writes checkpoints."""
         return self.group is None or self.group.is_first
 
+    @cached_property
+    def frozen(self) -> list[nn.Module]:
+        """Batch norms that keep the statistics they have."""
+        return frozen_norms(self.model)
 
-def _train(asked: _Asked, began: float) -> Result:
-    """Train from the beginning, or from the checkpoint; returns what `train` does."""
-    model, settings = asked.model, asked.settings
-    if settings.patience is not None and asked.validation is None:
-        raise SettingsError("patience waits for a better epoch on a validation set: give validation=(x, y)")
-    saved = _saved(settings) if asked.writes else None
-    if asked.group is not None:
-        saved = asked.group.from_first(saved)
-    loop, training = _made(asked, saved)
-    learner = loop.learner
-    if isinstance(learner, ModuleLearner) and not learner.in_parts:
-        compile_if_worth_it(
-            learner, settings, training.source, asked.method, training.example, loop.reporter.note
+    @cached_property
+    def half(self) -> torch.dtype | None:
+        """The type of autocast."""
+        return devices.autocast_type(self.settings.precision, self.device, self.data)
+
+    def train(self, began: float) -> Result:
+        """Train from the beginning, or from the checkpoint."""
+        saved = self._saved() if self.writes else None
+        if self.group is not None:
+            saved = self.group.from_first(saved)
+        loop, training = self._loop(saved)
+        model, learner, settings = self.model, loop.learner, self.settings
+        if isinstance(learner, ModuleLearner) and not learner.in_parts:
+            compile_if_worth_it(
+                learner, settings, training.source, self.method, training.example, loop.reporter.note
+            )
+        loop.run()
+        if isinstance(learner, ModuleLearner) and learner.optimizer is settings.optimizer:
+            learner.put_rates_back()
+        model.eval()
+        model.zero_grad(set_to_none=True)  # their memory may belong to CUDA graphs, which the next run reuses
+        best = None if loop.best is None else loop.best.epoch
+        seconds = time.perf_counter() - began
+        log, preparation = loop.logs[0].rows, training.preparation
+        return Result(model, log, loop.history, settings, preparation, loop.interrupted, seconds, best)
+
+    def _saved(self) -> Saved | None:
+        """The checkpoint to resume from, if any; refuses to write over a run."""
+        folder = self.settings.checkpoint
+        if folder is None or not has_checkpoint(folder):
+            return None
+        if not self.settings.resume:
+            raise CheckpointError(
+                f"{folder} holds a checkpoint already: pass resume=True to go on from it,"
+                " or give another folder"
+            )
+        return load_checkpoint(folder)
+
+    def _loop(self, saved: Saved | None) -> tuple[Loop, Training]:
+        """The run at its beginning or at its checkpoint, and its data."""
+        model, settings = self.model, self.settings
+        training = self._training()
+        targets = training.source.targets
+        network, num_classes = one_of_logits(model, training.example, settings.logits, self.half)
+        check_labels(targets, num_classes)
+        if is_sharded(model):
+            check_sharded(model, self.half, 1 if self.group is None else self.group.size)
+        learner, rate = self._learner(network, training)
+        learner.group = self.group
+        scheduler = None
+        if isinstance(settings.schedule, TorchSchedule):
+            assert isinstance(learner, ModuleLearner)
+            scheduler = Scheduler(settings.schedule, learner.optimizer)
+        weights = weights_for(self.sample_weight, targets, self.class_weight, num_classes)
+        loop = Loop(
+            [model],
+            learner,
+            training.source,
+            [self.method],
+            [settings.seed],
+            settings,
+            num_classes=num_classes,
+            base_rate=rate,
+            weights=weights,
+            ids=training.ids,
+            callbacks=self.callbacks,
+            validate=None if self.validation is None else self._validator(training),
+            scheduler=scheduler,
         )
-    loop.run()
-    if isinstance(learner, ModuleLearner) and learner.optimizer is settings.optimizer:
-        learner.put_rates_back()
-    model.eval()
-    model.zero_grad(set_to_none=True)  # their memory may belong to CUDA graphs, which the next run reuses
-    return Result(
-        model,
-        loop.logs[0].rows,
-        loop.history,
-        settings,
-        training.preparation,
-        loop.interrupted,
-        time.perf_counter() - began,
-        None if loop.best is None else loop.best.epoch,
-    )
+        weighed = weights is not None and hashlib.sha256(weights.cpu().numpy().tobytes()).hexdigest()
+        # compared in this order: another method may mean other weights, and these another optimizer
+        identity = {
+            "method": described(self.method),
+            "weights": {name: list(value.shape) for name, value in learner.weights().items()},
+            **settings.describe(),
+            **learner.describe(),
+            **({} if scheduler is None else {"schedule": scheduler.describe()}),
+            "data": training.fingerprint,
+            "learner": type(learner).__name__,
+            **({} if self.group is None else {"processes": self.group.size}),
+            "sample_weight": weighed,
+        }
+        loop.resume(identity, saved)
+        return loop, training
 
+    def _training(self) -> Training:
+        """The batches of this process; puts the model on the device, with the first process's weights."""
+        settings, group, model = self.settings, self.group, self.model
+        shared = settings if group is None else replace(settings, batch_size=settings.batch_size * group.size)
+        even_tail = len(self.frozen) < len(batch_norms(model))
+        images = self.half or torch.float32
+        training = make_training(self.data, shared, self.device, images, even_tail=even_tail)
+        model.to(self.device)
+        if group is not None:
+            group.share(training.source)
+            group.level(model)
+        return training
 
-def _made(asked: _Asked, saved: Saved | None) -> tuple[Loop, Training]:
-    """The run at its beginning or at its checkpoint, and its data."""
-    model, method, settings, device = asked.model, asked.method, asked.settings, asked.device
-    frozen = frozen_norms(model)
-    half = devices.autocast_type(settings.precision, device, asked.data)
-    training = _training(asked, half, even_tail=len(frozen) < len(batch_norms(model)))
-    targets = training.source.targets
-    network, num_classes = one_of_logits(model, training.example, settings.logits, half)
-    check_labels(targets, num_classes)
-    if is_sharded(model):
-        check_sharded(model, half, 1 if asked.group is None else asked.group.size)
-    learner, rate = _learner(network, method, settings, device, training, half, frozen)
-    learner.group = asked.group
-    scheduler = None
-    if isinstance(settings.schedule, TorchSchedule):
-        assert isinstance(learner, ModuleLearner)
-        scheduler = Scheduler(settings.schedule, learner.optimizer)
-    weights = weights_for(asked.sample_weight, targets, asked.class_weight, num_classes)
-    loop = Loop(
-        [model],
-        learner,
-        training.source,
-        [method],
-        [settings.seed],
-        settings,
-        num_classes=num_classes,
-        base_rate=rate,
-        weights=weights,
-        ids=training.ids,
-        callbacks=asked.callbacks,
-        validate=_validator(model, asked.validation, training, settings, device, half),
-        scheduler=scheduler,
-    )
-    loop.resume(_identity(asked, training, learner, scheduler, weights), saved)
-    return loop, training
+    def _learner(self, model: nn.Module, training: Training) -> tuple[Learner, float]:
+        """The learner for this model, and the base learning rate."""
+        method, settings, device = self.method, self.settings, self.device
+        simple = method.networks == 1 and not method.needs_features and self.half is None
+        simple &= isinstance(settings.schedule, ScheduleSettings) and not settings.compile
+        simple &= training.example.ndim == 2 and training.example.dtype == torch.float32
+        if simple and isinstance(settings.optimizer, OptimizerSettings) and not is_sharded(model):
+            layers = mlp_layers(model)
+            if layers is not None:
+                learner = MLPLearner(
+                    [model], layers, settings.optimizer, device,
+                    generator=seeding.own_generator(device), clip_norm=settings.clip_norm,
+                )  # fmt: skip
+                return learner, settings.optimizer.learning_rate
+        if method.networks > 1 and isinstance(settings.optimizer, torch.optim.Optimizer):
+            raise SettingsError(
+                f"{type(method).__name__} trains a second network, which a ready optimizer does not know:"
+                " give a function of the parameters that makes one"
+            )
+        seeding.seed_global(settings.seed, "second network")
+        network = network_for(model, networks=method.networks, needs_features=method.needs_features)
+        network = network.to(device)
+        if device.type == "cuda" and training.example.ndim == 4:
+            network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        optimizer = make_optimizer(settings.optimizer, network, device)
+        own, norms = batch_norms(model), batch_norms(network)  # of two networks, the same twice
+        options: dict[str, Any] = {
+            "device": device,
+            "half": self.half,
+            "clip_norm": settings.clip_norm,
+            "frozen": [norm for at, norm in enumerate(norms) if own[at % len(own)] in self.frozen],
+        }
+        general = (
+            ShardedLearner(network, optimizer, training.example, **options)
+            if is_sharded(model)
+            else ModuleLearner(network, optimizer, **options)
+        )
+        return general, general.base_rate
 
-
-def _training(asked: _Asked, half: torch.dtype | None, *, even_tail: bool) -> Training:
-    """The batches of this process; also puts the model on the device, with the first process's weights."""
-    settings, group = asked.settings, asked.group
-    shared = settings if group is None else replace(settings, batch_size=settings.batch_size * group.size)
-    training = make_training(asked.data, shared, asked.device, half or torch.float32, even_tail=even_tail)
-    asked.model.to(asked.device)
-    if group is not None:
-        group.share(training.source)
-        group.level(asked.model)
-    return training
-
-
-def _identity(
-    asked: _Asked,
-    training: Training,
-    learner: Learner,
-    scheduler: Scheduler | None,
-    weights: Tensor | None,
-) -> dict[str, Any]:
-    """All that decides the result of a run, for its checkpoints."""
-    return {  # compared in this order: another method may mean other weights, and these another optimizer
-        "method": described(asked.method),
-        "weights": {name: list(value.shape) for name, value in learner.weights().items()},
-        **asked.settings.describe(),
-        **learner.describe(),
-        **({} if scheduler is None else {"schedule": scheduler.describe()}),
-        "data": training.fingerprint,
-        "learner": type(learner).__name__,
-        **({} if asked.group is None else {"processes": asked.group.size}),
-        "sample_weight": weights is not None and hashlib.sha256(weights.cpu().numpy().tobytes()).hexdigest(),
-    }
+    def _validator(self, training: Training) -> Callable[[], dict[str, float]]:
+        x, y = read_labelled(self.validation, "validation")
+        precision = next((name for name, kind in devices.HALF.items() if kind == self.half), "fp32")
+        options: dict[str, Any] = {"preparation": training.preparation, "precision": precision}
+        options |= {"device": self.device, "logits": self.settings.logits}
+        return lambda: evaluate(self.model, x, y, **options)
 
 
 def _listed(callbacks: Callback | Sequence[Callback]) -> list[Callback]:
@@ -253,78 +304,3 @@ def _listed(callbacks: Callback | Sequence[Callback]) -> list[Callback]:
                 f"callbacks hold {type(callback).__name__}, expected functions of an EpochEnd"
             )
     return called
-
-
-def _learner(
-    model: nn.Module,
-    method: Method,
-    settings: Settings,
-    device: torch.device,
-    training: Training,
-    half: torch.dtype | None,
-    frozen: Sequence[nn.Module],
-) -> tuple[Learner, float]:
-    """The learner for this model, and the base learning rate."""
-    simple = method.networks == 1 and not method.needs_features and half is None and not settings.compile
-    simple &= isinstance(settings.schedule, ScheduleSettings) and not is_sharded(model)
-    if simple and isinstance(settings.optimizer, OptimizerSettings) and training.example.ndim == 2:
-        layers = mlp_layers(model) if training.example.dtype == torch.float32 else None
-        if layers is not None:
-            own = seeding.own_generator(device)
-            learner = MLPLearner(
-                [model], layers, settings.optimizer, device, generator=own, clip_norm=settings.clip_norm
-            )
-            return learner, settings.optimizer.learning_rate
-    if method.networks > 1 and isinstance(settings.optimizer, torch.optim.Optimizer):
-        raise SettingsError(
-            f"{type(method).__name__} trains a second network, which a ready optimizer does not know:"
-            " give a function of the parameters that makes one"
-        )
-    seeding.seed_global(settings.seed, "second network")
-    network = network_for(model, networks=method.networks, needs_features=method.needs_features).to(device)
-    if device.type == "cuda" and training.example.ndim == 4:
-        network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    optimizer = make_optimizer(settings.optimizer, network, device)
-    own_norms, norms = batch_norms(model), batch_norms(network)  # of two networks, the same twice
-    options: dict[str, Any] = {
-        "device": device,
-        "half": half,
-        "clip_norm": settings.clip_norm,
-        "frozen": [norm for at, norm in enumerate(norms) if own_norms[at % len(own_norms)] in frozen],
-    }
-    general = (
-        ShardedLearner(network, optimizer, training.example, **options)
-        if is_sharded(model)
-        else ModuleLearner(network, optimizer, **options)
-    )
-    return general, general.base_rate
-
-
-def _validator(
-    model: nn.Module,
-    validation: Any,
-    training: Training,
-    settings: Settings,
-    device: torch.device,
-    half: torch.dtype | None,
-) -> Any:
-    if validation is None:
-        return None
-    x, y = read_labelled(validation, "validation")
-    options = {
-        "preparation": training.preparation,
-        "precision": next((name for name, kind in devices.HALF.items() if kind == half), "fp32"),
-    }
-    return lambda: evaluate(model, x, y, device=device, logits=settings.logits, **options)
-
-
-def _saved(settings: Settings) -> Saved | None:
-    """The checkpoint to resume from, if any; refuses to write over a run."""
-    if settings.checkpoint is None or not has_checkpoint(settings.checkpoint):
-        return None
-    if not settings.resume:
-        raise CheckpointError(
-            f"{settings.checkpoint} holds a checkpoint already: pass resume=True to go on from it,"
-            " or give another folder"
-        )
-    return load_checkpoint(settings.checkpoint)

@@ -47,8 +47,8 @@ def test_a_history_that_kept_the_last_epochs_goes_on_so(tmp_path):
     ("options", "epochs", "why"),
     [
         ({}, 1, "fewer epochs cannot be: it was started with 2, not 1"),
-        ({"schedule": "cosine"}, 3, r"its learning rates \(cosine\) were laid out over 2 epochs"),
-        ({"method": "nlnl"}, 3, "by how many epochs there are, and planned 2"),
+        ({"schedule": "cosine"}, 3, "its schedule cosine was laid out over 2 epochs"),
+        ({"method": "nlnl"}, 3, "its method NegativePositive was laid out over 2 epochs"),
     ],
 )
 def test_where_more_epochs_would_be_another_run_it_says_why(options, epochs, why, tmp_path):

@@ -33,7 +33,7 @@ NetworkLike = str | nn.Module | Callable[[int, tuple[int, ...]], nn.Module]
 DROPOUT, WIDE, WIDE_DROPOUT = 0.2, 256, 0.5
 """Of the default network for rows; more for rows of WIDE columns, such as sentence vectors. Accuracy on 22
 kinds of questions (2,500 texts, three splits): .966, .951, .945, with 10 % wrong labels .967, .945, .934.
-With .2: .970, .955, .939 and .951, .927, .913; logistic regression: .962, .936, .933 and .958, .939, .926."""
+With .2: .970, .955, .939 and .951, .927, .913; beside logistic regression: docs/lab/refinement.md."""
 _ROWS = 8192
 """Asked about at once."""
 EPOCHS = 20

@@ -180,7 +180,7 @@ def test_wrong_inputs_say_what_is_wrong():
             audit(x, y, **{name: wrong})
     with pytest.raises(DataError, match="one label per row"):
         audit(x, y[:-1])
-    with pytest.raises(DataError, match="expected numbers"):
+    with pytest.raises(DataError, match="Complex data not supported"):
         audit(np.full((10, 2), 1j), y)
     with pytest.raises(DataError, match="y is missing"):
         audit(x)

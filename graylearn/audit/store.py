@@ -15,7 +15,7 @@ from graylearn.audit.kinds import KINDS, LEVELS
 from graylearn.data.atomic import replacing, write_text
 from graylearn.data.csv_files import write_csv
 from graylearn.data.npz import OWN, read_arrays
-from graylearn.data.samples import classes_from_json, classes_to_json
+from graylearn.data.samples import plain_classes
 from graylearn.errors import CheckpointError, DataError, SettingsError
 
 Arrays = dict[str, NDArray[Any]]
@@ -23,7 +23,7 @@ Arrays = dict[str, NDArray[Any]]
 _FORMAT = "graylearn-audit"
 _MADE: dict[str, Callable[[Any], Any]] = {
     "ids": lambda saved: saved if saved.dtype.kind in "iu" else saved.astype(object),
-    "classes": classes_from_json,
+    "classes": plain_classes,
     "because": lambda saved: saved.astype(object),
     "overlap": str,
     "judge": str,
@@ -66,7 +66,7 @@ def write_audit(
     meta = {
         "format": _FORMAT,
         **{name: value for name, value in fields.items() if name not in arrays and value is not None},
-        "classes": classes_to_json(classes),
+        "classes": list(plain_classes(classes)),
         "contamination": contamination,
         "num_samples": len(ids),
     }

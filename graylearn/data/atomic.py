@@ -1,6 +1,5 @@
 """Files that are whole or not there; their checksums; locks that go with their process."""
 
-import ctypes
 import errno
 import glob
 import hashlib
@@ -25,8 +24,6 @@ if sys.platform != "win32":
 
 _SHORT = re.compile(r"\d+ requested and \d+ written")
 """What numpy says where there is no room for all of an array."""
-_EXCHANGE, _HERE = 2, -100
-"""What Linux and macOS call the exchange of two names, and Linux the working folder."""
 
 
 @contextmanager
@@ -73,8 +70,8 @@ def check_place(path: Path) -> None:
 def replacing_folder(path: Path, *, like: int = -1) -> Iterator[Path]:
     """Give a folder beside `path` to fill; `replacing` for folders, of one process at a time.
 
-    The two change names in one step, or where the system has none, in two: what a kill between them left is
-    put right by `settle`, with which the next one begins. So the old or the new one is there, whole.
+    The old one is renamed before the new one is: what a kill between them left is put right by `settle`, with
+    which the next one begins. So the old or the new one is there, whole.
     """
     settle(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -83,12 +80,11 @@ def replacing_folder(path: Path, *, like: int = -1) -> Iterator[Path]:
         partial.mkdir()
         restrict(partial, like, path)
         yield partial
-        if path.is_dir() and not _exchanged(partial, path):
+        if path.is_dir():
             path.rename(_old(path))
         elif path.is_file():
             path.unlink()
-        if not path.exists():
-            partial.rename(path)
+        partial.rename(path)
     except OSError as error:
         if error.filename == str(partial):
             error.filename = str(path)
@@ -124,18 +120,6 @@ def _left_beside(path: Path) -> list[Path]:
     begun = rf"(\.graylearn-[0-9a-f]{{8}}-){{1,2}}{re.escape(path.name)}"
     beside = path.parent.glob(f".graylearn-*{glob.escape(path.name)}")
     return [each for each in beside if re.fullmatch(begun, each.name)]
-
-
-def _exchanged(one: Path, other: Path) -> bool:
-    """Change the names of two folders in one step; False where the system cannot."""
-    try:
-        system = ctypes.CDLL(None)
-        names = os.fsencode(one), os.fsencode(other)
-        if sys.platform == "darwin":
-            return bool(system.renamex_np(*names, _EXCHANGE) == 0)
-        return bool(system.renameat2(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0)
-    except (AttributeError, OSError, TypeError):  # Windows, and libraries from before 2018
-        return False
 
 
 def restrict(path: Path, like: int, before: Path | None = None) -> None:

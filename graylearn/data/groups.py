@@ -28,17 +28,12 @@ def group_numbers(groups: Any, n: int) -> np.ndarray:
     if isinstance(plain, np.ndarray | pd.DataFrame) and plain.shape[1:] == (1,):  # one column of a table
         plain = plain.iloc[:, 0] if isinstance(plain, pd.DataFrame) else plain[:, 0]
     if isinstance(plain, pd.DataFrame) or not isinstance(plain, Iterable):
-        raise DataError(
-            f"groups is {type(groups).__name__}, not one name or number per sample: give one column, a list "
-            "or an array"
-        )
+        raise DataError(f"groups is {type(groups).__name__}: give one column, a list or an array of names")
     # of a list NumPy would make text of None
     names = plain if isinstance(plain, np.ndarray | pd.Series) else pd.Series(list(plain), dtype=object)
     if names.shape != (n,):
-        raise DataError(
-            f"groups have shape {tuple(names.shape)} for {counted(n, 'sample')}: give one name or number per "
-            "sample, the same for all that belong together"
-        )
+        told = f"groups have shape {tuple(names.shape)} for {counted(n, 'sample')}"
+        raise DataError(f"{told}: give one name or number per sample, the same for all that belong together")
     try:
         numbers, known = pd.factorize(names)
     except TypeError as error:  # lists, which pandas cannot look up

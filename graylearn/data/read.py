@@ -51,7 +51,7 @@ def read(
 
     Args:
         source: a path, or an address (s3://..., https://..., what fsspec opens), to a table file (CSV, TSV,
-            Parquet, Feather or JSON lines, also .gz, .zst, .bz2, .xz or .zip; Excel, SQLite, DuckDB), to an
+            Feather or JSON lines, also .gz, .zst, .bz2, .xz or .zip; Parquet, Excel, SQLite, DuckDB), to an
             .npz or .npy file, or to a folder of images with one folder per class, of Parquet files (or a glob
             of them) or of a Hugging Face dataset; a pandas, polars or pyarrow table; a Hugging Face dataset;
             a NumPy array, torch tensor or list, or a pair of it and its labels. Samples come back as they

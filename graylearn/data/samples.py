@@ -58,12 +58,12 @@ class Samples:
             raise DataError(f"kind is {self.kind!r}; it must be one of {', '.join(get_args(Kind))}")
         n = _checked_length(self.x, self.kind)
         # A frozen dataclass is filled once here with the exact types its fields promise.
-        object.__setattr__(self, "classes", _checked_classes(self.classes))
+        object.__setattr__(self, "classes", plain_classes(self.classes))
         object.__setattr__(self, "y", _checked_y(self.y, self.classes))
         object.__setattr__(self, "ids", _checked_ids(self.ids))
         if not n == len(self.y) == len(self.ids):
             raise DataError(
-                f"x has {n} samples, y {len(self.y)} and ids {len(self.ids)}; the three must be equally long"
+                f"x has {n} samples, y {len(self.y)} and ids {len(self.ids)}: give as many of each"
             )
         if self.groups is not None:
             object.__setattr__(self, "groups", _checked_groups(self.groups, n))
@@ -144,7 +144,7 @@ def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.
         index_of = np.empty(len(labels), dtype=np.int64)
         index_of[order] = np.arange(len(labels))
         return index_of[codes], tuple(labels[index] for index in order)
-    known = _checked_classes(classes)
+    known = plain_classes(classes)
     indices = {(isinstance(label, str), label): index for index, label in enumerate(known)}
     strange = [label for label in labels if (isinstance(label, str), label) not in indices]
     if strange:
@@ -156,52 +156,34 @@ def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.
     return index_of[codes], known
 
 
-def classes_to_json(classes: Iterable[Label]) -> list[Label]:
-    """The classes as a list that `json` writes and reads back with the same values and types."""
-    return list(_checked_classes(classes))
-
-
-def classes_from_json(saved: Any) -> tuple[Label, ...]:
-    """The classes from what `classes_to_json` gave, after a trip through JSON."""
-    if not isinstance(saved, list):
-        raise DataError(f"saved classes are {type(saved).__name__}; expected the list classes_to_json gave")
-    return _checked_classes(saved)
-
-
 def _checked_length(x: Any, kind: str) -> int:
     """The number of samples in x, once x is known to be of a type this kind allows."""
-    if isinstance(x, pd.DataFrame):
-        if kind != "table":
-            raise DataError(f"x is a DataFrame but kind is {kind!r}; a DataFrame is kind 'table'")
+    if isinstance(x, pd.DataFrame) and kind == "table":
         return len(x)
-    if not isinstance(x, np.ndarray):
-        raise DataError(f"x is {type(x).__name__}; expected a NumPy array or a pandas DataFrame")
+    if not isinstance(x, np.ndarray) or not x.ndim:
+        raise DataError(
+            f"x of kind {kind!r} is {type(x).__name__}; expected rows as a NumPy array, or a frame"
+        )
+    shown = f"not {x.dtype} of shape {x.shape}"
     if kind == "text":
         if x.ndim != 1 or x.dtype != object:
-            raise DataError(f"text must be a 1-d object array of str, not {x.dtype} of shape {x.shape}")
+            raise DataError(f"text must be a 1-d object array of str, {shown}")
         for index, text in enumerate(x):
             if not isinstance(text, str):
                 raise DataError(f"text {index} is {type(text).__name__}, not str")
-    elif x.ndim == 0:
-        raise DataError("x is a single value; expected an array whose first axis counts the samples")
     elif kind == "table" and x.ndim != 2:
-        raise DataError(f"a table must have two axes, rows and columns, not shape {x.shape}")
+        raise DataError(f"a table must have two axes, rows and columns, {shown}")
     elif kind == "image" and (x.dtype != np.uint8 or x.ndim not in (3, 4)):
-        raise DataError(
-            f"images must be uint8 of shape (N, height, width) or (N, height, width, channels), "
-            f"not {x.dtype} of shape {x.shape}"
-        )
+        raise DataError(f"images must be uint8 (N, height, width) or (N, height, width, channels), {shown}")
     return len(x)
 
 
-def _checked_classes(classes: Iterable[Any]) -> tuple[Label, ...]:
-    """The classes as a tuple of plain Python values, no two equal."""
+def plain_classes(classes: Iterable[Any]) -> tuple[Label, ...]:
+    """The classes as plain Python values, which JSON writes and gives back as they are; no two are equal."""
     labels = tuple(_as_label(label) for label in classes)
-    seen: set[Label] = set()
-    for label in labels:
-        if label in seen:
-            raise DataError(f"class {label!r} is listed twice in classes")
-        seen.add(label)
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise DataError(f"class {twice!r} is listed twice in classes")
     return labels
 
 
@@ -317,6 +299,5 @@ def _check_one_type(values: np.ndarray) -> None:
         examples.setdefault(word, label)
     if len(examples) > 1:
         (one, first), (other, second) = list(examples.items())[:2]
-        raise DataError(
-            f"labels mix {one} ({first!r}) and {other} ({second!r}); make them all text or all numbers"
-        )
+        told = f"{one} ({first!r}) and {other} ({second!r}); make them all text or all numbers"
+        raise DataError(f"labels mix {told}")

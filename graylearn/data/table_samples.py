@@ -27,7 +27,9 @@ def of_table(table: RawTable, root: Path, options: ReadOptions) -> tuple[Samples
     table = without_columns(table, options.without)
     columns = columns_of(table, options)
     check_header(table, columns.label)
-    rows = with_labels(table, columns, options)
+    rows = rows_to_read(table, columns, options)
+    if not len(rows) and len(table.frame):
+        raise none_labelled(table, columns.label)
     if len(rows) < len(table.frame):
         table = table.take(rows)
     if table.images is not None:
@@ -69,13 +71,9 @@ def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) 
     others = (columns.label, columns.id, columns.group)
     features = [name for name in table.frame.columns if name not in others]
     if not features:
-        raise DataError(
-            f"{table.name} has no column besides {table.columns_text()}; nothing is left to learn from"
-        )
-    if len(features) == 1:
-        stacked = _stacked(table, features[0])
-        if stacked is not None:
-            return Samples(stacked, y, known, table.ids, "array", groups=groups)
+        raise DataError(f"{table.name} has only {table.columns_text()}; nothing is left to learn from")
+    if len(features) == 1 and (stacked := _stacked(table, features[0])) is not None:
+        return Samples(stacked, y, known, table.ids, "array", groups=groups)
     x = table.frame[features] if len(features) < table.frame.shape[1] else table.frame
     _check_plain(table, x)
     x = _with_missing(x, table.missing_words)
@@ -95,15 +93,11 @@ def _from_manifest(
     is_missing = (paths.isna() | (paths == "")).to_numpy(dtype=bool)
     there = np.flatnonzero(~is_missing)
     if count := int(is_missing.sum()):
-        told = (
-            f"{table.name}: {counted(count, 'path')} in column {str(columns.path)!r} "
-            f"{are(count)} missing ({table.unit}{'s' * (count > 1)} "
-            f"{first_few(table.ids[is_missing], 5)})"
-        )
-        if not len(there):
-            raise DataError(f"{told}; fill them in")
-        if options.unreadable == "stop":
-            raise DataError(f"{told}; fill them in", Hint("unreadable", "skip", "to leave those rows out"))
+        told = f"{table.name}: {counted(count, 'path')} in column {str(columns.path)!r} {are(count)} missing"
+        told += f" ({table.where(is_missing)})"
+        if options.unreadable == "stop" or not len(there):
+            hints = [Hint("unreadable", "skip", "to leave those rows out")] * (len(there) > 0)
+            raise DataError(f"{told}; fill them in", *hints)
         warn(f"{told}: left out")
         table, paths = table.take(there), paths.iloc[there]
     names = [str(path) for path in paths]
@@ -143,14 +137,6 @@ def _from_stored_images(
     return replace(samples.take(kept), x=pixels, kind="image"), kept
 
 
-def with_labels(table: RawTable, columns: Columns, options: ReadOptions) -> np.ndarray:
-    """(M,) the rows to read: all, or where that was asked for the labelled ones, some at least."""
-    rows = rows_to_read(table, columns, options)
-    if not len(rows) and len(table.frame):
-        raise none_labelled(table, columns.label)
-    return rows
-
-
 def check_header(table: RawTable, column: Column) -> None:
     """Refuse rows that repeat the names of the columns, as files do that were joined with their headers."""
     names = list(table.frame.columns)
@@ -159,14 +145,12 @@ def check_header(table: RawTable, column: Column) -> None:
     rows = np.flatnonzero((table.frame[column] == column).to_numpy(dtype=bool, na_value=False))
     again = [row for row in rows if [str(cell).strip() for cell in table.frame.iloc[row]] == names]
     if again:
-        where = f"{table.unit}{'s' * (len(again) > 1)} {first_few(table.ids[again], 5)}"
-        raise DataError(
-            f"{table.name}: the names of the columns stand again in {where}; remove what is there"
-        )
+        told = f"the names of the columns stand again in {table.where(again)}; remove what is there"
+        raise DataError(f"{table.name}: {told}")
 
 
 def rows_to_read(table: RawTable, columns: Columns, options: ReadOptions) -> np.ndarray:
-    """(M,) the same, also where there is none: a part of a table may have no label."""
+    """(M,) the rows to read: all, or where that was asked for the labelled ones, of a part perhaps none."""
     if options.missing_labels == "stop" or columns.label is None or not options.labelled:
         return np.arange(len(table.frame))
     labels: Any = table.frame[columns.label]
@@ -182,22 +166,16 @@ def none_labelled(table: RawTable, column: Column) -> DataError:
 
 
 def _ids_from(table: RawTable, column: Hashable) -> np.ndarray:
-    values = table.frame[column]
-    missing = np.flatnonzero(values.isna())
-    if len(missing):
+    values, mend = table.frame[column], Hint("id", False, "to count the rows instead")
+    if len(missing := np.flatnonzero(values.isna())):
+        told = f"the id in column {str(column)!r} is missing; fill it in"
+        raise DataError(f"{table.name}, {table.where(missing[0])}: {told}", mend)
+    if len(twice := np.flatnonzero(values.duplicated())):
+        again = twice[0]
+        first = np.flatnonzero((values == values.iloc[again]).to_numpy())[0]
+        told = f"stands at {table.where(first)} and again at {table.where(again)}; make ids unique"
         raise DataError(
-            f"{table.name}, {table.where(missing[0])}: the id in column {str(column)!r} is missing; "
-            "fill it in",
-            Hint("id", False, "to count the rows instead"),
-        )
-    twice = np.flatnonzero(values.duplicated(keep=False))
-    if len(twice):
-        first = values.iloc[twice[0]]
-        again = int(np.flatnonzero((values == first).to_numpy())[1])
-        raise DataError(
-            f"{table.name}: id {str(first)!r} in column {str(column)!r} stands at {table.where(twice[0])} "
-            f"and again at {table.where(again)}; make ids unique",
-            Hint("id", False, "to count the rows instead"),
+            f"{table.name}: id {str(values.iloc[again])!r} in column {str(column)!r} {told}", mend
         )
     return plain_ids(values.to_numpy())
 
@@ -218,9 +196,7 @@ def _labels(
     """(y, classes); -1 throughout and no classes where there are no labels."""
     if not options.labelled:
         if options.classes is not None:
-            raise DataError(
-                "classes are given but labelled=False says there are no labels; drop one of the two"
-            )
+            raise DataError("classes are given, and labelled=False says there are no labels: drop one")
         return np.full(len(table.frame), -1, dtype=np.int64), ()
     called = table.name if column is None else f"{table.name}, column {str(column)!r}"
     raw = options.labels
@@ -235,12 +211,9 @@ def _labels(
         if column is not None and 0 < len(rows) == len(raw):
             raise none_labelled(table, column)
         if len(rows):
-            raise DataError(
-                f"{called}: {len(rows)} of {len(raw)} labels {are(len(rows))} missing "
-                f"({table.unit}{'s' * (len(rows) > 1)} {first_few(table.ids[rows], 5)}); "
-                "fill them in",
-                Hint("missing_labels", "skip", "to leave those rows out"),
-            )
+            told = f"{len(rows)} of {len(raw)} labels {are(len(rows))} missing ({table.where(rows)})"
+            hint = Hint("missing_labels", "skip", "to leave those rows out")
+            raise DataError(f"{called}: {told}; fill them in", hint)
     try:
         return encode_labels(raw, options.classes)
     except DataError as error:
@@ -263,10 +236,8 @@ def _texts(table: RawTable, column: Hashable) -> np.ndarray:
     texts: np.ndarray = values.astype(object).where(values.notna(), "").to_numpy(dtype=object)
     for row, value in enumerate(texts):
         if not isinstance(value, str):
-            raise DataError(
-                f"{table.name}, {table.where(row)}: column {str(column)!r} holds "
-                f"{type(value).__name__}, not text"
-            )
+            told = f"column {str(column)!r} holds {type(value).__name__}, not text"
+            raise DataError(f"{table.name}, {table.where(row)}: {told}")
     return texts
 
 

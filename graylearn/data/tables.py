@@ -48,9 +48,10 @@ class RawTable:
         """The names of the columns, for an error message."""
         return first_few(list(self.frame.columns), 30)
 
-    def where(self, row: int) -> str:
-        """Where a row stands, for an error message."""
-        return f"{self.unit} {self.ids[row]}"
+    def where(self, rows: Any) -> str:
+        """Where a row stands, or some, for an error message."""
+        ids = self.ids[np.atleast_1d(rows)]
+        return f"{self.unit}{'s' * (len(ids) > 1)} {first_few(ids, 5)}"
 
     def take(self, rows: np.ndarray) -> RawTable:
         """Some of the rows."""

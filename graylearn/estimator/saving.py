@@ -29,7 +29,7 @@ from graylearn.audit import Audit
 from graylearn.data.atomic import checksum, replacing, signature, write_text
 from graylearn.data.batches.augment import Augment, PixelScale
 from graylearn.data.batches.base import Preparation
-from graylearn.data.samples import classes_from_json, classes_to_json
+from graylearn.data.samples import plain_classes
 from graylearn.data.written import writing
 from graylearn.errors import FULL, CheckpointError, first_line, warn
 from graylearn.estimator.card import CARD, card
@@ -104,7 +104,7 @@ def _content(classifier: FittedClassifier, folder: Path) -> dict[str, Any]:
     return {
         "parameters": saved,
         "unsaved": unsaved,
-        "classes": classes_to_json(classifier.classes_.tolist()),
+        "classes": list(plain_classes(classifier.classes_.tolist())),
         "classes_type": classifier.classes_.dtype.str if classifier.classes_.dtype != object else "object",
         "encoder": classifier.encoder_.to_json(),
         "pixels": None if scale is None else {"mean": list(scale.mean), "std": list(scale.std)},
@@ -253,7 +253,7 @@ def _classes(saved: Any, type_name: Any) -> NDArray[Any]:
     kind = np.dtype(object if type_name == "object" else str(type_name))
     if kind.kind not in "biufUO":
         raise CheckpointError(f"classes are of type {type_name!r}: expected numbers, text or bools")
-    classes = np.array(classes_from_json(saved), dtype=object)
+    classes = np.array(plain_classes(saved), dtype=object)
     if kind.itemsize > 4 * max(_LONGEST, *(len(str(name)) for name in classes)):
         raise CheckpointError(f"classes are of type {type_name!r}, far longer than any of them")
     return classes.astype(kind)

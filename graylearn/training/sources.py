@@ -155,11 +155,7 @@ class _Sources:
         preparation = self._preparation(samples, scale)
         fits = self._fits(samples, pixels) if settings.stream is None else not settings.stream
         options = {**self._options(len(labels)), "preparation": preparation}
-        source: BatchSource
-        if several or not fits:
-            source = StreamBatches.from_arrays(samples, labels, workers=settings.workers, **options)
-        else:
-            source = ArrayBatches(samples, labels, **options)
+        source = ArrayBatches(samples, labels, on_host=not fits, **options)
         example = preparation.finish(preparation.stored(samples[:2].to(self.device)))
         seen = _fingerprint(samples, labels) if settings.checkpoint is not None else ""
         return Training(source, preparation, example, ids, seen)

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graylearn.data.samples import Samples, classes_from_json, classes_to_json, encode_labels
+from graylearn.data.samples import Samples, encode_labels, plain_classes
 from graylearn.errors import DataError
 
 
@@ -37,7 +37,7 @@ def text(*items):
         ({"ids": np.array(["a", "b", "a", "c"])}, r"id 'a' occurs more than once \(again at row 2\); ids"),
         ({"classes": ("a", "a")}, "class 'a' is listed twice"),
         ({"kind": "sound"}, "kind is 'sound'; it must be one of array, table, image, text"),
-        ({"x": torch.zeros(4, 2)}, "x is Tensor"),
+        ({"x": torch.zeros(4, 2)}, "is Tensor"),
         ({"x": np.zeros(4), "kind": "table"}, "two axes"),
         ({"x": np.zeros((4, 8), np.uint8), "kind": "image"}, "height, width"),
         ({"x": text("a", "b", None, "d"), "kind": "text"}, "text 2 is NoneType"),
@@ -147,6 +147,6 @@ def test_classes_survive_json_and_the_encoding_is_invertible(raw):
     y, classes = encode_labels(raw)
     assert list(classes) == sorted(set(raw))
     assert [classes[place] for place in y] == raw
-    back = classes_from_json(json.loads(json.dumps(classes_to_json(classes))))
+    back = plain_classes(json.loads(json.dumps(plain_classes(classes))))
     assert back == classes
     assert [type(label) for label in back] == [type(label) for label in classes]

@@ -58,7 +58,8 @@ def test_every_sample_is_seen_once_an_epoch_from_wherever_it_is_resumed():
     order = lambda epoch: torch.randperm(34, generator=torch.Generator().manual_seed(epoch))  # noqa: E731
     held = ArrayBatches(x, y, order=order, **options)
     held.window = 2  # batches gathered at a time: the tail is cut over two windows
-    streamed = StreamBatches.from_arrays(x, y, order=order, **options)
+    rows = [(row, int(label)) for row, label in zip(x, y, strict=True)]
+    streamed = StreamBatches(rows, order=order, **options)
     whole = [batch.index.tolist() for batch in held.epoch(1)]
     assert [len(index) for index in whole] == [8, 8, 8, 5, 5]
     assert [place for index in whole for place in index] == order(1).tolist()

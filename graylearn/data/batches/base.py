@@ -1,4 +1,4 @@
-"""Batches from arrays that live on the device: no worker, no copy from the host during an epoch.
+"""Batches from arrays that live on the device, or on the host where it has no room for them.
 
 Samples are collected (and images augmented) for a window of many batches and then cut up, so that a
 small batch costs little more than a view. What a source gives for a step of an epoch depends on nothing
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Protocol
 
 import torch
@@ -146,10 +146,11 @@ def batch_ends(num_samples: int, batch_size: int, even_tail: bool = False) -> li
 
 
 class ArrayBatches:
-    """Batches of samples that live on the device as a whole, for one model or for several side by side.
+    """Batches of samples held as a whole, for one model or for several side by side.
 
-    For several, a step has inputs (models, N, ...), with labels and indices laid end to end; sample i of
-    model g is number g * num_samples + i. x has one row per sample if all share them, else one per number.
+    They lie on the device unless `on_host`. For several models, a step has inputs (models, N, ...), with
+    labels and indices laid end to end; sample i of model g is number g * num_samples + i. x has one row per
+    sample if all share them, else one per number.
     """
 
     def __init__(
@@ -163,15 +164,17 @@ class ArrayBatches:
         preparation: Preparation | None = None,
         even_tail: bool = False,
         models: int = 1,
+        on_host: bool = False,
     ) -> None:
         self.models, self.num_samples = models, len(y) // models
         check_lengths(x, y if len(x) == len(y) else y[: self.num_samples])
         self.preparation = preparation or Preparation()
-        self.x = self.preparation.stored(x.to(device))
+        self.device = device
+        self.x = self.preparation.stored(x if on_host else x.to(device))
         self.targets = as_classes(y).to(device)
         self.batch_size, self.order = batch_size, order
         self.ends = batch_ends(self.num_samples, batch_size, even_tail)
-        step_bytes = max(1, self.x[0].numel() * 4 * models) * batch_size
+        step_bytes = max(1, self.x[:1].numel() * 4 * models) * batch_size
         self.window = max(1, WINDOW_BYTES // step_bytes)  # steps
         self.offsets = torch.arange(models, device=device)[:, None] * self.num_samples
 
@@ -182,7 +185,7 @@ class ArrayBatches:
 
     def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
         """The batches of `epoch` from step `start` on."""
-        order = self.order(epoch).to(self.x.device, non_blocking=True).view(self.models, -1)
+        order = self.order(epoch).to(self.device, non_blocking=True).view(self.models, -1)
         if resumed is not None:
             resumed()
         bounds = [0, *self.ends]
@@ -194,8 +197,13 @@ class ArrayBatches:
             index = torch.cat([part.reshape(-1) for part in torch.split(index, sizes, 1)])
             sizes = [self.models * size for size in sizes]
             rows = index if len(self.x) == len(self.targets) else index % self.num_samples
-            inputs = torch.split(self.preparation.train(self.x, rows, index, epoch), sizes)
+            x = self.x
+            if x.device != self.device:  # held on the host
+                x, rows = x[rows.to(x.device)], torch.arange(len(rows), device=self.device)
+                x = (x.pin_memory() if self.device.type == "cuda" else x).to(self.device, non_blocking=True)
+            whole = self.preparation.train(x, rows, index, epoch)
+            inputs = [whole[begin:end] for begin, end in pairwise(accumulate([0, *sizes]))]
             if self.models > 1:
-                inputs = tuple(part.view(self.models, -1, *part.shape[1:]) for part in inputs)
+                inputs = [part.view(self.models, -1, *part.shape[1:]) for part in inputs]
             target = self.targets.index_select(0, index)
             yield from map(Batch, inputs, torch.split(target, sizes), torch.split(index, sizes))

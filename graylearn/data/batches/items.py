@@ -64,6 +64,14 @@ class Several:
             return self
         return self.map(lambda part: part.to(kind, non_blocking=non_blocking))
 
+    def index_select(self, _: int, rows: Tensor) -> Several:
+        """The samples at these rows."""
+        return self[rows]
+
+    def numel(self) -> int:
+        """How many numbers they hold."""
+        return sum(part.numel() for part in self.named.values())
+
     def pin_memory(self) -> Several:
         """In memory that a GPU reads by itself; a DataLoader asks for it."""
         return self.map(Tensor.pin_memory)

@@ -1,4 +1,4 @@
-"""Batches from sets that do not live on the device: large arrays, Datasets, DataLoaders, iterables.
+"""Batches from sets that are read as they are needed: Datasets, DataLoaders, iterables.
 
 DataLoader workers read the samples; augmentation happens on the device, batch by batch, as it does for
 sets in memory, with the same random numbers.
@@ -23,26 +23,9 @@ from graylearn.data.batches.base import (
     Resumed,
     as_classes,
     batch_ends,
-    check_lengths,
 )
-from graylearn.data.batches.items import Several, as_inputs, collate, read_rows, split_item
+from graylearn.data.batches.items import as_inputs, collate, read_rows, split_item
 from graylearn.errors import DataError, warn
-
-
-class _RowDataset(Dataset[Any]):
-    """Samples of an array, a batch at a time."""
-
-    def __init__(self, x: Any, y: Tensor) -> None:
-        self.x, self.y = x, y
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def __getitems__(self, index: list[int]) -> tuple[Tensor, Tensor, Tensor]:
-        rows = torch.as_tensor(index)
-        held = isinstance(self.x, Tensor | Several)
-        x = self.x[rows] if held else torch.as_tensor(self.x[rows.numpy()])
-        return x, self.y[rows], rows
 
 
 class _Indexed(Dataset[Any]):
@@ -74,20 +57,6 @@ class _WorkerStart:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if self.user is not None:
             self.user(worker)
-
-
-class _OrderedBatches:
-    """A batch sampler that gives one epoch's order from a step on."""
-
-    def __init__(self, order: Tensor, ends: list[int], start: int) -> None:
-        self.order, self.bounds = order, [0, *ends][start:]
-
-    def __iter__(self) -> Iterator[list[int]]:
-        for begin, end in pairwise(self.bounds):
-            yield self.order[begin:end].tolist()
-
-    def __len__(self) -> int:
-        return len(self.bounds) - 1
 
 
 class _Streamed:
@@ -125,22 +94,13 @@ class StreamBatches(_Streamed):
         device: torch.device,
         preparation: Preparation | None = None,
         workers: int = 0,
-        targets: Tensor | None = None,
         even_tail: bool = False,
     ) -> None:
         super().__init__(device, preparation)
         self.dataset, self.batch_size, self.order, self.workers = dataset, batch_size, order, workers
-        self.own_index = False
-        if targets is None:
-            targets, self.own_index = read_rows(dataset, workers)
+        targets, self.own_index = read_rows(dataset, workers)
         self.targets = targets.to(device).long()
         self.ends = batch_ends(len(self.targets), batch_size, even_tail)
-
-    @classmethod
-    def from_arrays(cls, x: Any, y: Tensor, **options: Any) -> StreamBatches:
-        """Stream the rows of an array (also a memory map) that stays on the host."""
-        check_lengths(x, y)
-        return cls(_RowDataset(x, y), targets=y, **options)
 
     @property
     def steps(self) -> int:
@@ -149,10 +109,10 @@ class StreamBatches(_Streamed):
 
     def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
         """The batches of `epoch` from step `start` on; samples before it are not read."""
-        held = isinstance(self.dataset, _RowDataset)
+        order, bounds = self.order(epoch).tolist(), [0, *self.ends][start:]
         loader: DataLoader[Any] = DataLoader(
-            self.dataset if held else _Indexed(self.dataset, collate, self.own_index),
-            batch_sampler=_OrderedBatches(self.order(epoch), self.ends, start),
+            _Indexed(self.dataset, collate, self.own_index),
+            batch_sampler=[order[begin:end] for begin, end in pairwise(bounds)],
             num_workers=self.workers,
             collate_fn=_as_is,
             pin_memory=self.device.type == "cuda",

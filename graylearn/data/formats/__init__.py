@@ -73,9 +73,11 @@ def format_of(given: str | os.PathLike[str]) -> Format:
         raise DataError(
             f"the name of {path} does not say what it holds: call it {path.stem}.csv{path.suffix} if CSV"
         )
-    known = ", ".join(suffix for each in FORMATS.values() if each.compressed for suffix in each.suffixes)
+    known = [
+        ", ".join(suffix for each in FORMATS.values() if each.compressed is packs for suffix in each.suffixes)
+        for packs in (True, False)
+    ]
     raise DataError(
-        f"{path} ends in {suffix_of(path) or 'nothing'!r}; known are {known} (each also with "
-        f"{' or '.join(COMPRESSIONS)}), .xlsx, .sqlite, .duckdb, .npz, .npy, and folders of images, of "
-        "Parquet files or of a Hugging Face dataset"
+        f"{path} ends in {suffix_of(path) or 'nothing'!r}; known are {known[0]} (each also with "
+        f"{' or '.join(COMPRESSIONS)}), {known[1]}, and folders of images, Parquet or a dataset"
     )

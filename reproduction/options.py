@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from graylearn.errors import SettingsError
 
-Backend = Literal["processes", "dask"]
 PROTOCOLS = ("paper", "tuned")
 """Of tables, in the order in which they are listed."""
 IMAGE_PRESETS = ("paper", "paper-warm", "fast")
@@ -64,11 +62,7 @@ class How:
     """Where images are trained: cuda, cuda:1, cpu; tables take the CPU. None: the first CUDA device, or else
     the CPU."""
     workers: int = 1
-    """Units of work at once."""
-    backend: Backend = "processes"
-    """Where they run: processes of this machine, or a Dask cluster."""
-    address: str | None = None
-    """Of the Dask scheduler. None: one is started here."""
+    """Units of work at once, each in a process of its own."""
     time_limit: float | None = None
     """Seconds after which no cell is started."""
     refresh: bool = False
@@ -105,8 +99,6 @@ class Options(Kept, How, What):
                 raise SettingsError(f"protocol is {name!r}; choose from {', '.join(PROTOCOLS)}")
         if self.preset is not None and self.preset not in IMAGE_PRESETS:
             raise SettingsError(f"preset is {self.preset!r}; choose from {', '.join(IMAGE_PRESETS)}")
-        if self.backend not in ("processes", "dask"):
-            raise SettingsError(f"backend is {self.backend!r}; choose 'processes' or 'dask'")
         if self.only and not self.methods:
             raise SettingsError("only needs methods: name those to run")
         if self.epochs is not None and self.epochs_scale != 1.0:

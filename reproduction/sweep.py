@@ -1,4 +1,4 @@
-"""A sweep: run the cells of an experiment that have no result yet, here or on a cluster.
+"""A sweep: run the cells of an experiment that have no result yet.
 
 Units of work run one after another in this process, or several at once through joblib; each takes one thread
 of the CPU, so that the numbers do not depend on how many run beside it. The store is written by the sweep
@@ -20,8 +20,6 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
-from graylearn.errors import SettingsError
-from graylearn.extras import require
 from graylearn.paths import default_cache_folder
 from graylearn.training.devices import choose
 from reproduction.cells import Cell
@@ -98,7 +96,8 @@ def sweep(
     if begin is not None:
         begin(outcome, len(pending))
     deadline = None if options.time_limit is None else began + options.time_limit
-    traces = _traces(store, options)
+    path = store.path.resolve()
+    traces = Traces(path.with_suffix(".checkpoints"), path.with_suffix(".log"))
     with followed(traces.progress, tell):
         for row in _run(make_units(pending), experiment.name, folder, options, deadline, traces):
             if isinstance(row, Failure):
@@ -111,14 +110,6 @@ def sweep(
                 report(row, outcome.ran + len(outcome.failed), len(pending))
     outcome.left = len(pending) - outcome.ran - len(outcome.failed)
     return outcome
-
-
-def _traces(store: Store, options: Options) -> Traces:
-    """Beside the store, where all workers see one disk; those of a cluster at an address may not."""
-    if options.address is not None:
-        return Traces()
-    path = store.path.resolve()
-    return Traces(path.with_suffix(".checkpoints"), path.with_suffix(".log"))
 
 
 def _clear(traces: Traces, done: Row | Failure, pending: Sequence[Cell]) -> None:
@@ -183,14 +174,14 @@ def _run(
     traces: Traces,
 ) -> Iterator[Row | Failure]:
     """Results as they come in; of the units no more are taken than are about to start."""
-    if options.workers == 1 and options.backend == "processes":
+    if options.workers == 1:
         for unit in units:
             yield from _rows(unit, experiment, folder, options.device, deadline, traces)
         return
     import joblib  # late: what is run in one process does without
 
     with ExitStack() as stack:
-        stack.enter_context(_backend(options))
+        stack.enter_context(_processes(options))
         # joblib takes the data that a worker keeps for a leak, and starts another: nothing is lost by that
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
@@ -243,31 +234,17 @@ def _one_thread(unit: Unit, device: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def _backend(options: Options) -> Iterator[None]:
-    """joblib's backend as the options ask for it, and the cluster behind it."""
+def _processes(options: Options) -> Iterator[None]:
+    """joblib's workers, one thread of the CPU each; those that share a GPU share it by MPS."""
     import joblib
 
+    on_gpu = torch.cuda.is_available() and torch.device(options.device or "cuda").type == "cuda"
     with ExitStack() as stack:
-        settings: dict[str, Any] = {"n_jobs": options.workers}
-        if options.backend == "processes":
-            settings |= {"backend": "loky", "inner_max_num_threads": 1}
-            if torch.cuda.is_available() and torch.device(options.device or "cuda").type == "cuda":
-                stack.enter_context(_on_one_gpu(options.workers))
-        else:
-            distributed = require("distributed", "dask")
-            if options.address is None:
-                cluster = stack.enter_context(
-                    distributed.LocalCluster(
-                        n_workers=options.workers,
-                        threads_per_worker=1,
-                        dashboard_address="127.0.0.1:0",  # any free port; none would ask for 8787
-                    )
-                )
-                stack.enter_context(distributed.Client(cluster))
-            else:
-                stack.enter_context(_connected(distributed, options.address))
-            settings["backend"] = "dask"
-        stack.enter_context(joblib.parallel_config(**settings))
+        if on_gpu:
+            stack.enter_context(_on_one_gpu(options.workers))
+        stack.enter_context(
+            joblib.parallel_config(backend="loky", n_jobs=options.workers, inner_max_num_threads=1)
+        )
         yield
 
 
@@ -284,13 +261,3 @@ def _on_one_gpu(workers: int) -> Iterator[None]:
             yield
         finally:
             get_reusable_executor().shutdown(wait=True)  # the daemon waits for its clients
-
-
-def _connected(distributed: Any, address: str) -> Any:
-    try:
-        return distributed.Client(address, timeout="10s")
-    except OSError as error:
-        raise SettingsError(
-            f"no Dask scheduler answers at {address}: start one with `dask scheduler`, or leave the address "
-            "out to start a cluster on this machine"
-        ) from error

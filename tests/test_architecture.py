@@ -107,5 +107,5 @@ def test_every_extra_that_an_error_tells_to_install_is_there():
                 extra = node.args[1]
                 if isinstance(extra, ast.Constant):
                     named.add(extra.value)
-    assert {"images", "plots", "dask", "ray"} <= named
+    assert {"images", "plots", "ray"} <= named
     assert named <= set(project["optional-dependencies"])

@@ -90,7 +90,7 @@ LISTS: dict[str, Callable[[str, str], tuple[Any, ...]]] = {
 
 def _types() -> dict[str, Any]:
     """What each flag is read as: the type of its option, lists and words as text."""
-    plain = {name: kind for name, kind in get_type_hints(Options).items() if name not in (*LISTS, "backend")}
+    plain = {name: kind for name, kind in get_type_hints(Options).items() if name not in LISTS}
     kinds = {each.name: plain.get(each.name, str) for each in dataclasses.fields(Options)}
     return {
         name: Annotated[kind | None, flag(name, Options, PANELS, negated=False)]
@@ -135,8 +135,6 @@ def reproduce(
       python -m reproduction table2 --data ~/data --seeds 0-9 --workers 2 --protocol paper,tuned
 
       python -m reproduction table1 --data ~/data --device cuda --epochs-scale 0.3 --time-limit 3000
-
-      python -m reproduction alpha --data ~/data --backend dask --address tcp://10.0.0.1:8786 --workers 8
 
       python -m reproduction all --data ~/data --device cuda
 

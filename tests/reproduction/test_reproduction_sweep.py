@@ -82,12 +82,6 @@ def test_two_processes_give_the_same_numbers(alone, tmp_path):
     assert numbers(outcome.rows()) == numbers(alone.rows())
 
 
-def test_a_dask_cluster_gives_the_same_numbers(alone, tmp_path):
-    outcome = run(SMALL, tmp_path / "s.jsonl", backend="dask", workers=1)  # a cluster of its own
-    assert outcome.ran == 12
-    assert numbers(outcome.rows()) == numbers(alone.rows())
-
-
 def test_a_sweep_killed_with_kill_9_goes_on_where_it_was(tmp_path):
     path = tmp_path / "table2.jsonl"
     assert Process(KILLED, path).communicate()[2] == -signal.SIGKILL

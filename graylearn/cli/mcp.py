@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache, wraps
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 from graylearn.cli import options as flags
@@ -194,26 +193,19 @@ def served(folder: Path) -> Any:
 
         undecided: what becomes of suspects without a decision; only_sure: of those that the audit is sure of.
         """
-        import pandas as pd
-
-        from graylearn.data.csv_files import write_csv
+        from graylearn.report import Decision
 
         shown = _Shown.of(within(run))
         within(str(Path(shown.run.source().origin.path)))
-        made = decided(shown).values()
+        made = [
+            Decision(each["id"], each["decision"], each["label"] or None, each["given"], each["run"])
+            for each in decided(shown).values()
+        ]
         if not made and undecided == "keep":
             raise SettingsError(
                 "there is nothing to apply: decide first, or say what becomes of undecided suspects"
             )
-        with TemporaryDirectory() as fresh:
-            file = Path(fresh) / "decisions.csv"
-            columns = ("id", "decision", "label", "given", "run")
-            write_csv(
-                file, pd.DataFrame([[each[name] for name in columns] for each in made], columns=columns)
-            )
-            return apply_decisions(
-                within(run), file if made else None, within(out), suspects=undecided, only_sure=only_sure
-            )
+        return apply_decisions(within(run), made, within(out), suspects=undecided, only_sure=only_sure)
 
     @tool
     def check(

@@ -33,24 +33,14 @@ def to_tensorboard(writer: Any = "runs") -> Callback:
 
 def to_mlflow(client: Any = None) -> Callback:
     """Log to the active run of MLflow; `client` is `mlflow`, or what has its `log_metrics`."""
-    if client is None:
-        client = require("mlflow", "serve")
-
-    def log(end: EpochEnd) -> None:
-        client.log_metrics(_numbers(end), step=end.epoch)
-
-    return log
+    told = require("mlflow", "serve") if client is None else client
+    return lambda end: told.log_metrics(_numbers(end), step=end.epoch)
 
 
 def to_wandb(run: Any = None) -> Callback:
     """Log to a run of Weights & Biases; without one, to that of `wandb.init()`."""
-    if run is None:
-        run = _imported("wandb", "wandb").init()
-
-    def log(end: EpochEnd) -> None:
-        run.log(_numbers(end), step=end.epoch)
-
-    return log
+    told = _imported("wandb", "wandb").init() if run is None else run
+    return lambda end: told.log(_numbers(end), step=end.epoch)
 
 
 def _numbers(end: EpochEnd) -> dict[str, float]:

@@ -201,7 +201,7 @@ FEW = 6
 
 def apply_decisions(
     run: str | Path,
-    decisions: str | Path | None,
+    decisions: str | Path | list[Decision] | None,
     out: str | Path,
     *,
     suspects: Suspects = "keep",
@@ -214,8 +214,8 @@ def apply_decisions(
 ) -> dict[str, Any]:
     """Write the cleaned dataset to `out`; gives how many samples were kept, dropped and relabelled.
 
-    `decisions` is the CSV that the report downloads, or the JSON that Label Studio or FiftyOne exports of
-    what `graylearn tasks` made; None decides nothing, so that `suspects` rules alone,
+    `decisions` are these, the CSV that the report downloads, or the JSON that Label Studio or FiftyOne
+    exports of what `graylearn tasks` made; None decides nothing, so that `suspects` rules alone,
     over all of them or those that the audit is sure of (`only_sure`). `duplicates` "keep-one" drops all but
     one of each group of copies whose labels, as decided, agree: a person's decision stands, and else one that
     is not suspected stays.
@@ -230,7 +230,8 @@ def apply_decisions(
     saved = folder.source()
     origin = saved.origin
     recorded = read_recorded(folder)
-    found = [] if decisions is None else by_name(recorded, decisions_in(decisions))
+    given = decisions if isinstance(decisions, list) else [] if decisions is None else decisions_in(decisions)
+    found = by_name(recorded, given)
     _check_same_run(found, recorded, folder.read_json(folder.summary).get("fingerprint"))
     decided = {decision.id for decision in found}
     change = plan(recorded, found, suspects, only_sure=only_sure)

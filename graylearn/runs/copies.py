@@ -18,7 +18,7 @@ from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
 from graylearn.data.written import check_writable, writing
 from graylearn.errors import SettingsError
-from graylearn.runs.prepare import Prepared, check_ids, options_of, read_test
+from graylearn.runs.prepare import check_ids, options_of, read_test
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
@@ -27,19 +27,16 @@ NEAR = {"image": 10_000, "text": 20_000, "table": 20_000, "array": 20_000}
 """Samples up to which copies that are not the same to the last bit are looked for, by kind."""
 
 
-def copies_of(prepared: Prepared, progress: RunProgress) -> Duplicates | None:
-    """The copies among the training samples, and between them and the test set; None where not looked for."""
-    return copies_among(prepared.shown, prepared.shown_test, prepared.settings.duplicates, progress)
-
-
 def copies_among(shown: Samples, test: Samples | None, way: str, progress: RunProgress) -> Duplicates | None:
-    """The same for samples as a person knows them; `way` is the setting `duplicates`."""
+    """The copies among samples as a person knows them, and between them and a test set; `way` is the setting
+    `duplicates`, by which none may be looked for."""
     if way == "off":
         return None
     many, most = len(shown) + (0 if test is None else len(test)), NEAR[shown.kind]
     if way == "near" and many > most:
-        told = f"of {many:,} samples only exact copies are looked for: near ones among {most:,} at most"
-        progress.note(told)
+        progress.note(
+            f"of {many:,} samples only exact copies are looked for: near ones among {most:,} at most"
+        )
     with progress.working("looking for copies"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the columns, which reading the data told already
         train = _without_names(shown)
@@ -54,8 +51,13 @@ def write_copies(settings: RunSettings, out: str | Path, progress: RunProgress) 
     A row a sample that has a copy: group, set (train, test), id, label, kind (exact, near), contradicting.
     """
     check_writable(out, KIND, of=settings.reads)
+    size, test = settings.size or PIXELS_SIZE, None
     with progress.of_warnings():
-        train, test = _read(settings)
+        train, origin = read_file(settings.data, options_of(settings, size, settings.split))
+        check_ids(train, Path(settings.data))
+        if settings.test is not None or settings.test_split is not None:
+            test = read_test(settings, size, origin)
+            check_ids(test, Path(settings.test or settings.data))
     found = copies_among(train, test, settings.duplicates, progress)
     if found is None:
         raise SettingsError("duplicates is 'off', but copies are to be found: leave it out")
@@ -77,18 +79,6 @@ def write_copies(settings: RunSettings, out: str | Path, progress: RunProgress) 
     with writing(out, KIND, of=settings.reads) as partial:
         write_csv(partial, named)
     return found
-
-
-def _read(settings: RunSettings) -> tuple[Samples, Samples | None]:
-    """The samples of the data, and those of the test set where there is one."""
-    size = settings.size or PIXELS_SIZE
-    train, origin = read_file(settings.data, options_of(settings, size, settings.split))
-    check_ids(train, Path(settings.data))
-    if settings.test is None and settings.test_split is None:
-        return train, None
-    test = read_test(settings, size, origin)
-    check_ids(test, Path(settings.test or settings.data))
-    return train, test
 
 
 def among(copies: Duplicates, chosen: Ints) -> Duplicates:

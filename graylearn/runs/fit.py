@@ -26,7 +26,6 @@ from torch import Tensor, nn
 
 from graylearn.array_types import Ints
 from graylearn.audit import Audit
-from graylearn.audit.cost import expected_seconds
 from graylearn.audit.parts import PartFiles, features_of, groups_of, labels_of, rows_of
 from graylearn.data.atomic import replacing_folder, write_array
 from graylearn.data.samples import Label, Samples
@@ -39,15 +38,12 @@ from graylearn.estimator.inputs import InputEncoder, is_images
 from graylearn.estimator.pipeline import Made, Run, Stage, Stages
 from graylearn.estimator.saving import write_classifier
 from graylearn.options import Learning
-from graylearn.progress import duration
 from graylearn.runs.files import write_json
 from graylearn.runs.prepare import Prepared
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import CALLED, RunSettings
 from graylearn.training import Result, Settings
 
-LONG = 120.0
-"""Seconds from which on an audit says before it begins how long it will take."""
 OF_A_FIT = (
     "method", "network", "epochs", "batch_size", "learning_rate", "clip_norm", "accumulate", "average",
 )  # fmt: skip
@@ -150,8 +146,6 @@ def fit_stages(prepared: Prepared, folder: Path, progress: RunProgress) -> Fitte
     """
     settings, test = prepared.settings, prepared.test
     by_history = settings.mode == "history" or (settings.mode == "auto" and is_images(prepared.train.x))
-    if not by_history and (words := how_long(prepared.train)) is not None:
-        progress.say(words)
     if settings.command == "audit" and not by_history and test is None:
         tell_unused(settings, progress, OF_A_FIT, "; --mode history asks one that is trained as you say")
         alone = make_classifier(settings)
@@ -181,20 +175,6 @@ def tell_unused(
     """Say which of these settings an audit passes over, and what to do instead."""
     if unused := [name for name in names if getattr(settings, name) != getattr(RunSettings, name)]:
         progress.note(f"passing over {', '.join(unused)}: this audit trains no network{instead}")
-
-
-def how_long(samples: Samples) -> str | None:
-    """What to say before an audit that takes long; None of a short one, and where it cannot be told."""
-    if samples.kind not in ("array", "table") or is_images(samples.x):
-        return None
-    size = len(samples), int(np.prod(samples.x.shape[1:])), samples.num_classes
-    expected = expected_seconds(*size)
-    if expected < LONG:
-        return None
-    return (
-        f"the audit of {size[0]:,} samples ({size[1]:,} columns, {size[2]:,} classes) will take about "
-        f"{duration(expected)} on one core"
-    )
 
 
 def _fitted(

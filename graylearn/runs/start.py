@@ -24,7 +24,7 @@ from graylearn.integrations.onnx import unexportable
 from graylearn.methods import as_method
 from graylearn.nets import check_name
 from graylearn.runs import report
-from graylearn.runs.copies import copies_of
+from graylearn.runs.copies import copies_among
 from graylearn.runs.crowd import crowd_of_samples, has_annotators, with_consensus
 from graylearn.runs.files import write_json
 from graylearn.runs.fit import fit_stages
@@ -160,7 +160,6 @@ def find(data: Prepared | Opened, stages: Path, progress: RunProgress) -> Found:
     prepared = data
     fitted = fit_stages(prepared, stages, progress)
     audit = fitted.audit
-    copies = copies_of(prepared, progress)
     verdicts = {name: getattr(audit, name) for name in FOUND}
     kinds, sure = counted_by(audit.classes, verdicts)
     judged = Judged(prepared.everything, verdicts, prepared.held_out, prepared.image_hashes)
@@ -174,7 +173,7 @@ def find(data: Prepared | Opened, stages: Path, progress: RunProgress) -> Found:
         page=lambda _: (prepared, fitted),
         contamination=audit.contamination,
         ranges=audit.ranges,
-        copies=copies,
+        copies=copies_among(prepared.shown, prepared.shown_test, prepared.settings.duplicates, progress),
         pictures=odd_pictures(looks_of(prepared.shown, prepared.origin)),
         notes=audit.notes,
         model=fitted.classifier if prepared.settings.command == "fit" else None,

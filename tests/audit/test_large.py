@@ -3,7 +3,6 @@
 import numpy as np
 
 from graylearn.audit import audit, blocks
-from graylearn.audit.cost import expected_seconds
 from graylearn.audit.parts import part_size
 from graylearn.audit.scaling import scaled
 
@@ -30,12 +29,6 @@ def test_parts_are_as_large_as_memory_allows():
     assert part_size(10, 128) == 100_000
     assert part_size(5000, 128) < 2000
     assert part_size(10**6, 10**6) == 1000
-
-
-def test_what_is_expected_of_time_grows_no_faster_than_samples_beyond_a_size():
-    """In seconds of one core: about linear from a hundred thousand samples on."""
-    assert expected_seconds(1000, 20, 5) < 5
-    assert expected_seconds(10**6, 128, 10) < 15 * expected_seconds(10**5, 128, 10)
 
 
 def test_a_value_far_from_all_others_has_no_say_in_the_scale():

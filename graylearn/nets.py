@@ -212,7 +212,10 @@ class ResidualBlock(nn.Module):
 
 
 class ResNet18(ConvNet):
-    """Four stages of two residual blocks, each stage after the first at half the size; 512 features."""
+    """Four stages of two residual blocks, each stage after the first at half the size; 512 features.
+
+    In the form for 32x32 images: a 3x3 stem of stride 1 and no pooling before the stages (He et al., 2016).
+    """
 
     def __init__(self, num_classes: int, in_shape: Sequence[int]) -> None:
         super().__init__(num_classes, in_shape)

@@ -21,7 +21,7 @@ from graylearn.audit.models import check_model, class_probabilities, fit_model, 
 from graylearn.data.batches.base import Preparation
 from graylearn.errors import Hint, SettingsError
 from graylearn.estimator.pipeline import Pipeline, PlannedFit
-from graylearn.methods.softened import Softened
+from graylearn.methods.base import Softened
 from graylearn.training import History, Result
 
 TREES = "trees"

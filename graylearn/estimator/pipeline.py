@@ -32,8 +32,8 @@ from graylearn.estimator.networks import can_share_a_stack, can_stand_side_by_si
 from graylearn.estimator.refine import LEAST_CLASSES, know_more, soft_targets
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.methods import Method
+from graylearn.methods.base import Softened
 from graylearn.methods.robust import Standard
-from graylearn.methods.softened import Softened
 from graylearn.nets import MLP
 from graylearn.options import OverlapSetting
 from graylearn.training import History, Result, Settings, seeding, train, train_stack

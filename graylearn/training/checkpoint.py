@@ -28,7 +28,7 @@ from torch import Tensor
 from graylearn.data.atomic import alone, replacing
 from graylearn.errors import FULL, CheckpointError, FolderTakenError, Hint
 from graylearn.methods import Method
-from graylearn.methods.softened import Softened
+from graylearn.methods.base import Softened
 from graylearn.training.settings import Settings
 
 NAME = "checkpoint.safetensors"

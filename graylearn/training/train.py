@@ -14,7 +14,7 @@ from torch import nn
 
 from graylearn.errors import CheckpointError, SettingsError
 from graylearn.methods import Method, as_method
-from graylearn.methods.softened import Softened
+from graylearn.methods.base import Softened
 from graylearn.training import devices, seeding
 from graylearn.training.checkpoint import (
     Saved,

@@ -9,7 +9,7 @@ from scipy.stats import dirichlet
 
 from graylearn.errors import SettingsError
 from graylearn.methods import Output, make_method
-from graylearn.methods.open_set import dirichlet_divergence, outside_inputs
+from graylearn.methods.blends import dirichlet_divergence, outside_inputs
 
 NUMBERS = np.random.default_rng(0)
 LOGITS, OUTSIDE = NUMBERS.normal(size=(2, 6, 4)) * 2

@@ -9,9 +9,8 @@ from training_helpers import HalfRate, Opaque, assert_same_weights, blobs, mlp
 
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.methods import make_method
-from graylearn.methods.base import Method, Output, Step
+from graylearn.methods.base import Method, Output, Softened, Step
 from graylearn.methods.gray import Gray
-from graylearn.methods.softened import Softened
 from graylearn.training import train
 
 PLAIN = {"epochs": 2, "batch_size": 16, "log": "none"}

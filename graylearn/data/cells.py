@@ -70,10 +70,10 @@ def check_utf8(raw: bytes, name: str, before: int) -> None:
     try:
         raw.decode()
     except UnicodeDecodeError as error:
-        bad, where = raw[error.start], _where(raw, error, before)
+        bad, line = raw[error.start], before + raw.count(b"\n", 0, error.start) + 1
         likely = next(each for each in ("cp1252", "shift_jis", "latin-1") if _decodes(raw, each))
         raise DataError(
-            f"{name}, {where}: byte 0x{bad:02x} is not utf-8;",
+            f"{name}, line {line}: byte 0x{bad:02x} is not utf-8;",
             Hint("encoding", likely, "or whichever it was written in"),
         ) from error
 
@@ -93,23 +93,6 @@ def _decodes(raw: bytes, codec: str) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _where(raw: bytes, error: UnicodeDecodeError, before: int) -> str:
-    """Where the bytes stop being text."""
-    line_start = raw.rfind(b"\n", 0, error.start) + 1
-    line = raw.count(b"\n", 0, error.start) + 1
-    first = raw.split(b"\n", 1)[0].decode("latin-1")
-    separator = guessed_separator(first)
-
-    def cells(text: str) -> list[str]:
-        return next(csv.reader([text.replace("\r", "")], delimiter=separator), [""])
-
-    own, header = cells(raw[line_start : error.start].decode("latin-1")), cells(first)
-    index = max(len(own) - 1, 0)
-    is_known = line > 1 and not before and index < len(header)
-    column = f"column {header[index].strip()!r}" if is_known else f"field {index + 1}"
-    return f"line {before + line}, {column}"
 
 
 def lines_of(raw: bytes) -> io.TextIOWrapper:

@@ -103,13 +103,17 @@ def as_rows(x: Any, name: str = "X") -> Any:
     rows = as_plain(x.x if isinstance(x, Samples) else x)
     if isinstance(rows, pd.DataFrame) or is_sparse(rows):
         return rows
-    try:
-        rows = np.asarray(rows)
+    try:  # NumPy would give each text the room of the longest
+        rows = np.asarray(rows, dtype=object if _are_texts(rows) else None)
     except ValueError as error:
         raise DataError(f"{name} has rows of different lengths: {ROWS}") from error
     if rows.ndim == 0:
         raise DataError(f"{name} is {type(x).__name__}: {ROWS}")
     return rows.astype(object) if rows.dtype.kind in "UT" else rows
+
+
+def _are_texts(rows: Any) -> bool:
+    return isinstance(rows, list | tuple) and bool(rows) and isinstance(rows[0], str)
 
 
 def as_feature_rows(x: Any) -> Any:

@@ -199,7 +199,7 @@ def test_json_lines(tmp_path):
         (
             "strange.csv",
             b"a,label\n" + b"1,x\n" * 40 + b"1,\xe9\n",
-            "line 42, field 2: byte 0xe9 is not utf-8",
+            "line 42: byte 0xe9 is not utf-8",
         ),
         ("broken.jsonl", '{"a": 1, "label": 2}\n' * 40 + "{\n", "line 41: not a JSON object"),
     ],

@@ -72,7 +72,7 @@ def test_huge_and_infinite_numbers_are_kept(csv):
 
 def test_latin1_bytes(csv):
     path = csv("town,label\nBern,x\nZürich,y\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"line 3, column 'town': byte 0xfc is not utf-8; pass encoding"):
+    with pytest.raises(DataError, match=r"line 3: byte 0xfc is not utf-8; pass encoding"):
         read(path)
     assert read(path, encoding="latin-1").x["town"].tolist() == ["Bern", "Zürich"]
 

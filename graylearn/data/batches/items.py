@@ -95,26 +95,22 @@ def as_inputs(x: Any) -> Any:
     if isinstance(x, Several):
         return x
     if not are_several(x):
-        try:
-            return torch.as_tensor(x)
-        except (TypeError, ValueError, RuntimeError) as error:
-            raise DataError(
-                f"a sample is {type(x).__name__}, which is no tensor: have the dataset make one of it, by its"
-                " transform"
-            ) from error
+        return _tensor(x, "a sample")
     if isinstance(x, Mapping):
         return Several({str(name): _plain(part, repr(name)) for name, part in x.items()})
     return Several(tuple(_plain(part, f"number {number}") for number, part in enumerate(x)))
 
 
-def _plain(part: Any, name: str) -> Tensor:
+def _tensor(x: Any, what: str) -> Tensor:
     try:
-        tensor = torch.as_tensor(part)
+        return torch.as_tensor(x)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise DataError(
-            f"input {name} holds {type(part).__name__}, which is no tensor: leave it out of what the network"
-            " is given, or make numbers of it"
-        ) from error
+        told = f"{what} is {type(x).__name__}, which is no tensor"
+        raise DataError(f"{told}: have the dataset make one of it, or leave it out") from error
+
+
+def _plain(part: Any, name: str) -> Tensor:
+    tensor = _tensor(part, f"input {name}")
     if tensor.dtype == torch.uint8 and tensor.ndim > 2:
         raise DataError(
             f"input {name} holds uint8 images, which are scaled only where they are the one input:"

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from graylearn.data.atomic import write_array
 from graylearn.data.embeddings import efficientnet_lite
+from graylearn.data.inputs import as_samples
 from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, DataError, MissingExtraError, SettingsError
 from graylearn.extras import require
@@ -56,7 +57,12 @@ def embed_images(
     (a linear model on 20 Tiny-ImageNet classes: 0.70 right at 128, 0.72 at 224) and cost four times as much.
     `device` None is CUDA where there is any. Batches of 64 leave a processor's cache, and take 1.5 x as long.
     """
-    pixels = _checked_images(images.x if isinstance(images, Samples) else images)
+    samples = as_samples(images, name="images", labelled=False)
+    if samples.kind != "image":
+        raise DataError(
+            f"images are {samples.x.dtype} of shape {samples.x.shape}; expected uint8 (N, H, W, 3)"
+        )
+    pixels = samples.x
     _check_positive(batch_size=batch_size, **({} if size is None else {"size": size}))
 
     def compute() -> np.ndarray:
@@ -89,7 +95,10 @@ def embed_text(
 
     The default model reads the first 256 tokens of a text. `device` None is CUDA where there is any.
     """
-    lines = _checked_texts(texts.x if isinstance(texts, Samples) else texts)
+    samples = as_samples(texts, name="texts", labelled=False)
+    if samples.kind != "text":
+        raise DataError(f"texts are of kind {samples.kind!r}; expected a list of str")
+    lines = samples.x.tolist()
     _check_positive(batch_size=batch_size)
 
     def compute() -> np.ndarray:
@@ -208,29 +217,6 @@ def _check_positive(**values: int) -> None:
     for name, value in values.items():
         if value < 1:
             raise SettingsError(f"{name} is {value}; it must be at least 1")
-
-
-def _checked_images(images: Any) -> np.ndarray:
-    if not isinstance(images, np.ndarray) or images.dtype != np.uint8:
-        found = images.dtype if isinstance(images, np.ndarray) else type(images).__name__
-        raise DataError(f"images are {found}; expected a uint8 array with values 0..255")
-    if images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] not in (1, 3)):
-        raise DataError(f"images have shape {images.shape}; expected (N, H, W), (N, H, W, 1) or (N, H, W, 3)")
-    if 0 in images.shape:
-        raise DataError(f"images have shape {images.shape}; there is nothing to embed")
-    return images
-
-
-def _checked_texts(texts: Any) -> list[str]:
-    if isinstance(texts, str):
-        raise DataError("texts is one string; expected a list of them")
-    lines = list(texts)
-    if not lines:
-        raise DataError("texts is empty; there is nothing to embed")
-    for index, line in enumerate(lines):
-        if not isinstance(line, str):
-            raise DataError(f"text {index} is {type(line).__name__}; expected str")
-    return lines
 
 
 def _default_size(images: np.ndarray, trained_size: int) -> int:

@@ -147,7 +147,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The name of each feature; `input_features` is not used."""
         names = [name for name, keeps in zip(self._part_names(), self.numbers_["kept"], strict=True) if keeps]
-        names += [f"{name} is missing" for name, has in self._with_indicator() if has]
+        has_indicator = zip(self._columns(), self._with_indicator(), strict=True)
+        names += [f"{name} is missing" for (name, *_), has in has_indicator if has]
         for name, plan in self.categories_.items():
             names += feature_names(name, plan)
         return np.array(names, dtype=object)
@@ -206,7 +207,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         matrix = self._matrix(frame)  # (N, M)
         note_infinite(matrix, self._part_names(), _FAR)
         matrix = _finite(matrix)
-        is_bool = np.repeat([kind == "bool" for kind in self.kinds_.values()], self._widths())
+        columns = self._columns()
+        is_bool = np.array([kind == "bool" for _, kind, _ in columns], dtype=bool)
         missing = np.isnan(matrix)
         low = np.min(matrix, axis=0, where=~missing, initial=np.inf)
         high = np.max(matrix, axis=0, where=~missing, initial=-np.inf)
@@ -220,25 +222,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
         some_missing = (missing.mean(axis=0) >= OFTEN) & ~missing.all(axis=0)
         numbers = {"center": center, "scale": scale, "kept": kept, "missing": some_missing}
         # so that new data need not have them
-        column_of = np.repeat(np.arange(len(self.kinds_)), self._widths())
-        varies = np.zeros(len(self.kinds_), dtype=bool)
-        varies[column_of[kept | some_missing]] = True
-        self.numbers_ = {key: values[varies[column_of]] for key, values in numbers.items()}
+        varies = {columns[index][0] for index in np.flatnonzero(kept | some_missing)}
+        stay = np.array([name in varies for name, *_ in columns], dtype=bool)
+        self.numbers_ = {key: values[stay] for key, values in numbers.items()}
         self.kinds_ = {
-            name: kind
-            for (name, kind), holds in zip(self.kinds_.items(), varies, strict=True)
-            if holds or kind == "category"
+            name: kind for name, kind in self.kinds_.items() if name in varies or kind == "category"
         }
 
     def _scaled(self, matrix: np.ndarray) -> np.ndarray:
         """Features of the columns of `_matrix`, float32."""
-        indicators = np.isnan(matrix)[:, [has for _, has in self._with_indicator()]]
+        indicators = np.isnan(matrix)[:, self._with_indicator()]
         kept = self.numbers_["kept"]
         with np.errstate(over="ignore"):  # by a minute spread; brought back right away
             scaled = (matrix[:, kept] - self.numbers_["center"][kept]) / self.numbers_["scale"][kept]
         scaled = np.clip(scaled, -HUGE, HUGE)
         squashed = scaled / np.hypot(1.0, scaled / self.limit)
-        is_bool = np.repeat([kind == "bool" for kind in self.kinds_.values()], self._widths())[kept]
+        is_bool = np.array([kind == "bool" for _, kind, _ in self._columns()], dtype=bool)[kept]
         squashed[:, is_bool] = scaled[:, is_bool]
         squashed[np.isnan(squashed)] = 0.0  # the median
         return np.concatenate([squashed, indicators], axis=1, dtype=np.float32)
@@ -265,28 +264,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
                 parts.append(as_date_parts(frame[name], name, written_as))
         return np.concatenate(parts, axis=1) if parts else np.empty((len(frame), 0))
 
-    def _widths(self) -> list[int]:
-        """How many columns of the matrix each column of the table takes."""
-        width = {"category": 0, "date": len(DATE_PARTS)}
-        return [width.get(split_kind(kind)[0], 1) for kind in self.kinds_.values()]
+    def _columns(self) -> list[tuple[str, str, str]]:
+        """(column of the table, kind, part of a date or "") of each column of the matrix."""
+        split = [(name, split_kind(kind)[0]) for name, kind in self.kinds_.items()]
+        return [
+            (name, kind, part)
+            for name, kind in split
+            if kind != "category"
+            for part in (DATE_PARTS if kind == "date" else ("",))
+        ]
 
     def _part_names(self) -> list[str]:
-        names = []
-        for name, kind in self.kinds_.items():
-            if split_kind(kind)[0] == "date":
-                names += [f"{name} {part}" for part in DATE_PARTS]
-            elif kind != "category":
-                names.append(name)
-        return names
+        return [f"{name} {part}" if part else name for name, _, part in self._columns()]
 
-    def _with_indicator(self) -> list[tuple[str, bool]]:
-        """(name, whether a feature says it is missing) of each column of the matrix; a date says so once."""
-        result, index = [], 0
-        for name, width in zip(self.kinds_, self._widths(), strict=True):
-            for part in range(width):
-                result.append((name, bool(self.numbers_["missing"][index]) and part == 0))
-                index += 1
-        return result
+    def _with_indicator(self) -> np.ndarray:
+        """(M,) whether a feature says that a column of the matrix is missing; a date says so once."""
+        is_first = np.array([part in ("", DATE_PARTS[0]) for *_, part in self._columns()], dtype=bool)
+        return np.asarray(self.numbers_["missing"] & is_first)
 
     def _leave_out(self, column: str) -> None:
         """Forget a column of words."""
@@ -317,8 +311,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     def _check_fitted(self) -> None:
         """Make sure that what was fitted, or read back, fits together."""
-        num_parts = sum(self._widths())
-        if any(values.shape != (num_parts,) for values in self.numbers_.values()):
+        if any(values.shape != (len(self._columns()),) for values in self.numbers_.values()):
             raise ValueError("numbers do not fit the columns")
         if not (np.isfinite(self.numbers_["center"]).all() and (self.numbers_["scale"] > 0).all()):
             raise ValueError("centers must be finite and scales positive")

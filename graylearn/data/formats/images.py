@@ -30,7 +30,7 @@ from graylearn.data.images.cache import decode
 from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.options import ReadOptions
 from graylearn.data.samples import Label, Samples
-from graylearn.errors import FULL, DataError, Hint, SettingsError, counted, first_few, warn
+from graylearn.errors import FULL, DataError, Hint, SettingsError, are, counted, first_few, warn
 from graylearn.paths import inside
 from graylearn.progress import progress_bar
 
@@ -106,43 +106,39 @@ class Images(Format):
 def listed(path: Path, options: ReadOptions) -> tuple[list[str], np.ndarray, tuple[Label, ...]]:
     """(paths within the folder, the index of each one's class, the classes) of the images to read."""
     if options.group is not None:
-        raise DataError(
-            f"{path} is a folder of images, which tells no groups: list the images in a table with their "
-            f"path, their label and {str(options.group)!r}"
-        )
-    passed: Counter[str] = Counter()
-    beside, classes = 0, options.classes
+        told = f"list the images in a table with their path, their label and {str(options.group)!r}"
+        raise DataError(f"{path} is a folder of images, which tells no groups: {told}")
     if not path.is_dir():
         if options.labelled:
             raise DataError(f"{path} is one image; expected a folder that holds one folder per class")
-        path, names = path.parent, [path.name]
-    elif not options.labelled:
-        names = _images_below(path, passed)
-        if not names:
-            raise DataError(f"{path} holds no images ({_endings()})")
-    else:
+        return [path.name], np.array([-1]), ()
+    passed: Counter[str] = Counter()
+    known: tuple[Label, ...] = ()
+    if options.labelled:
         class_names = _class_names(path)
         if options.label is not None:
             raise SettingsError(f"{path} is a folder, whose folders are the classes: leave out label")
-        if classes is not None and (strange := sorted(set(class_names) - set(map(str, classes)))):
-            raise DataError(
-                f"{path} has folders of other names than the {len(classes)} known classes "
-                f"({first_few(strange)}): rename them, or move them elsewhere"
-            )
         inside = {name: _images_in_class(path / name, passed) for name in class_names}
-        full = [name for name, found in inside.items() if found]
-        if not full:
-            raise DataError(f"no images ({_endings()}) in the folders of {path}")
-        if empty := [name for name, found in inside.items() if not found]:
-            told = f"{path} has no images of {first_few(empty)}: {counted(len(empty), 'folder')} passed over"
-            warn(told)
-        names = [f"{name}/{image}" for name in full for image in inside[name]]
-        classes = full if classes is None else classes
-        beside = sum(entry.is_file() and _ends_like_image(entry.name) for entry in path.iterdir())
-    known = tuple(classes or ()) if options.labelled else ()
+        known = tuple(options.classes or [name for name, found in inside.items() if found])
+        if strange := sorted(name for name in inside if options.classes and name not in map(str, known)):
+            told = f"has folders of other names than the {len(known)} known classes ({first_few(strange)})"
+            raise DataError(f"{path} {told}: rename them, or move them elsewhere")
+        names = [f"{name}/{image}" for name, found in inside.items() for image in found]
+        empty = [name for name, found in inside.items() if not found]
+        if names and empty:
+            warn(f"{path} has no images of {first_few(empty)}: {counted(len(empty), 'folder')} passed over")
+        passed["beside the class folders"] = sum(
+            entry.is_file() and _ends_like_image(entry.name) for entry in path.iterdir()
+        )
+    else:
+        names = _images_below(path, passed)
+    if not names:
+        raise DataError(f"{path} holds no images ({_endings()})" + " in its folders" * options.labelled)
     index_of = {str(label): index for index, label in enumerate(known)}
     y = np.array([index_of.get(name.split("/")[0], -1) for name in names], dtype=np.int64)
-    _tell_passed_over(path, passed, beside)
+    if passed := +passed:  # of what a person might take for read, such as a phone's .heic
+        kinds = ", ".join(f"{kind} {count}" for kind, count in passed.most_common(5))
+        warn(f"{counted(passed.total(), 'file')} of {path} {are(passed.total())} passed over: {kinds}")
     return names, y, known
 
 
@@ -212,19 +208,6 @@ def _raise(error: OSError) -> None:
 
 def _ends_like_image(name: str) -> bool:
     return not name.startswith(".") and Path(name).suffix.lower() in IMAGE_SUFFIXES
-
-
-def _tell_passed_over(folder: Path, passed: Counter[str], beside: int) -> None:
-    """Warn of files that a person might take for read, such as a phone's .heic."""
-    parts = []
-    if passed:
-        endings = ", ".join(f"{ending} {count}" for ending, count in passed.most_common(5))
-        do = "does" if passed.total() == 1 else "do"
-        parts.append(f"{passed.total()} {do} not end like images ({endings})")
-    if beside:
-        parts.append(f"{beside} {'lies' if beside == 1 else 'lie'} beside the class folders")
-    if parts:
-        warn(f"files of {folder} are passed over: {'; '.join(parts)}")
 
 
 def _endings() -> str:

@@ -37,11 +37,14 @@ class OddColumns:
     oddness: Floats
     """(N, C) distance from the middle of the class in spreads of the class; 0 where nothing can be said."""
 
-    def of(self, index: int) -> list[int]:
-        """The oddest columns of a row, the oddest first."""
+    values: list[Any]
+    """(C,) the cells of each."""
+
+    def of(self, index: int) -> list[list[Any]]:
+        """[column, cell as text] of the oddest columns of a row, the oddest first."""
         row = self.oddness[index]
         order = np.argsort(-row, kind="stable")[:ODDEST]
-        return [int(column) for column in order if row[column] > 0]
+        return [[int(at), cell_text(self.values[at][index])] for at in order if row[at] > 0]
 
 
 def odd_columns(
@@ -62,7 +65,10 @@ def odd_columns(
         middle, oddness[:, column] = _words(values, classes) if x is None else _numbers(x, classes)
         middles.append(middle)
     return OddColumns(
-        tuple(str(name) for name in table.columns), [list(row) for row in zip(*middles, strict=True)], oddness
+        tuple(map(str, table.columns)),
+        [list(row) for row in zip(*middles, strict=True)],
+        oddness,
+        [table.iloc[:, column].array for column in range(table.shape[1])],
     )
 
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from graylearn.data.cells import any_field_size, guessed_separator, separator_line
 from graylearn.data.csv_files import unguarded
@@ -69,34 +69,26 @@ def read_decisions(path: str | Path) -> list[Decision]:
     header = [name.strip().lower() for name in rows[0]]
     missing = [name for name in COLUMNS if name not in header]
     if missing and missing != [LABEL]:
-        raise DataError(
-            f"{path} has no column {missing[0]!r}: expected {', '.join(COLUMNS)} in its first line"
-        )
-    where = [header.index(name) for name in COLUMNS if name not in missing]
-    decisions: list[Decision] = []
-    seen: set[str] = set()
+        told = f"{path} has no column {missing[0]!r}: expected {', '.join(COLUMNS)} in its first line"
+        raise DataError(told)
+    where = {name: header.index(name) for name in (*COLUMNS, *CHECKED) if name in header}
+    needed = max(at for name, at in where.items() if name in COLUMNS)
+    found: dict[str, Decision] = {}
     for number, row in enumerate(rows[1:], start=2):
         if not any(row):
             continue
-        if len(row) <= max(where):
+        if len(row) <= needed:
             raise DataError(f"{path}, row {number} has {len(row)} fields: expected {len(header)}")
-        fields = [unguarded(row[column]) for column in where] + [""] * len(missing)
-        if not fields[1].strip() and not fields[2].strip():
+        cells = {name: unguarded(row[at]) for name, at in where.items() if at < len(row)}
+        if not (cells["decision"] + cells.get(LABEL, "")).strip():
             continue
-        decision = _decision(fields, path, number)
-        told = {
-            name: unguarded(row[header.index(name)])
-            for name in CHECKED
-            if name in header and header.index(name) < len(row)
-        }
-        decision = replace(decision, given=told.get("given") or None, run=told.get("run") or None)
-        if decision.id in seen:
+        decision = _decision(cells, path, number)
+        if decision.id in found:
             raise DataError(
                 f"{path}, row {number} decides on {decision.id!r} a second time: keep one of them"
             )
-        seen.add(decision.id)
-        decisions.append(decision)
-    return decisions
+        found[decision.id] = decision
+    return list(found.values())
 
 
 def _rows(text: str, path: Path) -> list[list[str]]:
@@ -112,20 +104,18 @@ def _rows(text: str, path: Path) -> list[list[str]]:
         raise DataError(f"{path} is not a CSV of decisions ({error}): download it again") from error
 
 
-def _decision(fields: list[str], path: Path, number: int) -> Decision:
-    name, verdict, label = fields
-    verdict = verdict.strip().lower()
+def _decision(cells: dict[str, str], path: Path, number: int) -> Decision:
+    name, verdict, label = cells["id"], cells["decision"].strip().lower(), cells.get(LABEL, "")
+    said = f"{path}, row {number}"
     if verdict not in VERDICTS:
+        raise DataError(f"{said} has decision {verdict!r} for {name!r}: expected {', '.join(VERDICTS)}")
+    is_new = bool(label.strip())
+    if verdict == "relabel" and not is_new:
+        raise DataError(f"{said} relabels {name!r} to nothing: give the new one as {LABEL}")
+    if verdict != "relabel" and is_new:
         raise DataError(
-            f"{path}, row {number} has decision {verdict!r} for {name!r}: expected {', '.join(VERDICTS)}"
-        )
-    if verdict == "relabel":
-        if not label.strip():
-            raise DataError(f"{path}, row {number} relabels {name!r} to nothing: give the new one as {LABEL}")
-        return Decision(name, "relabel", label)
-    if label.strip():
-        raise DataError(
-            f"{path}, row {number} gives {name!r} the label {label!r} with decision {verdict!r}: "
+            f"{said} gives {name!r} the label {label!r} with decision {verdict!r}: "
             "use relabel, or leave the label empty"
         )
-    return Decision(name, "keep" if verdict == "keep" else "drop")
+    checked = {each: cells.get(each) or None for each in CHECKED}
+    return Decision(name, cast("Verdict", verdict), label if is_new else None, **checked)

@@ -53,6 +53,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
     ids = table["id"].to_numpy()[shown]
     whole = table["id"].dtype.kind in "iu"
     by_kind = counts(data)
+    per_class = np.bincount(label * len(KINDS) + kind, minlength=len(data.classes) * len(KINDS))
     main = {
         "title": str(data.title),
         "created": str(data.created),
@@ -73,24 +74,27 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "id": ids.tolist() if whole else [str(value) for value in ids],
         "label": label[shown].tolist(),
         "suggested": suggested[shown].tolist(),
-        "score": _scaled(score)[shown].tolist(),
-        "confidence": _scaled(table["confidence"].to_numpy(dtype=np.float64))[shown].tolist(),
+        "score": np.rint(SCALE * score[shown]).astype(np.int64).tolist(),
+        "confidence": np.rint(SCALE * table["confidence"].to_numpy(np.float64)[shown]).astype(int).tolist(),
         "kind": "".join(map(str, kind[shown].tolist())),
         "suspected": "".join(map(str, suspected[shown].astype(int).tolist())),
-        "level": _levels(data, shown),
+        "level": "".join(str(LEVELS.index(each)) for each in table["level"].to_numpy()[shown])
+        if "level" in table
+        else None,  # a digit a sample
         "because": [str(why) for why in table["because"].to_numpy()[shown]] if "because" in table else None,
         "counts": by_kind,
         "shares": shown_shares(by_kind),
-        "perClass": _per_class(label, kind, len(data.classes)),
+        "perClass": per_class.reshape(-1, len(KINDS)).tolist(),
         "contamination": dict(data.contamination) if data.contamination else None,
         "ranges": {str(name): [float(end) for end in ends] for name, ends in data.ranges.items()},
         "lookFirst": min(data.look_first, len(shown)),
         "mistaken": _mistaken(data),
-        "histogram": _histogram(score, kind),
+        # how many scores of each kind lie in each of 40 equal parts of 0..1
+        "histogram": [np.histogram(score[kind == k], 40, (0.0, 1.0))[0].tolist() for k in range(len(KINDS))],
         "threshold": None if data.threshold is None else float(data.threshold),
         "reliability": _reliability(data),
         "confusion": _confusion(data.confusion),
-        "accuracies": _accuracies(data.accuracies),
+        "accuracies": [[str(name), *of] for name, of in (data.accuracies or {}).items()] or None,
         "log": _log(data.training_log),
         "copies": copy_groups(data),
         "groups": _groups(data, shown),
@@ -149,8 +153,7 @@ def _fact_text(value: Any) -> str:
     if isinstance(value, int | np.integer):
         return f"{int(value):,}"
     if isinstance(value, float | np.floating):
-        number = float(value)
-        return f"{number:,.4g}" if abs(number) < 1e4 else f"{number:,.0f}"
+        return f"{float(value):,.4g}" if abs(float(value)) < 1e4 else f"{float(value):,.0f}"
     return str(value)
 
 
@@ -187,28 +190,12 @@ def _class_index(
     return np.where(absent, -1, found).astype(np.int64)
 
 
-def _levels(data: ReportData, shown: NDArray[np.int64]) -> str | None:
-    """A digit a sample, index in LEVELS; None where the audit does not tell the sure from the others."""
-    if "level" not in data.table.columns:
-        return None
-    return "".join(str(LEVELS.index(value)) for value in data.table["level"].to_numpy()[shown])
-
-
-def _scaled(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.rint(values * SCALE).astype(np.int64)
-
-
 def fingerprint_of(data: ReportData) -> str:
     """What decisions are kept under: another run or another dataset has another, and it tells no paths."""
     digest = hashlib.sha256(repr((data.run, data.classes)).encode("utf-8", "backslashreplace"))
     for name in ("id", "label"):
         digest.update(repr(data.table[name].tolist()).encode("utf-8", "backslashreplace"))
     return digest.hexdigest()[:16]
-
-
-def _per_class(label: NDArray[np.int64], kind: NDArray[np.int64], num_classes: int) -> list[list[int]]:
-    found = np.bincount(label * len(KINDS) + kind, minlength=num_classes * len(KINDS))
-    return [[int(count) for count in row] for row in found.reshape(num_classes, len(KINDS))]
 
 
 def _mistaken(data: ReportData) -> list[list[float]] | None:
@@ -223,22 +210,10 @@ def _mistaken(data: ReportData) -> list[list[float]] | None:
     return [list(row) for row in zip(label, true, samples.round(1), share.round(5), flagged, strict=True)]
 
 
-def _histogram(score: NDArray[np.float64], kind: NDArray[np.int64]) -> list[list[int]]:
-    """For each kind, how many scores lie in each of 40 equal parts of 0..1."""
-    return [np.histogram(score[kind == k], 40, (0.0, 1.0))[0].tolist() for k in range(len(KINDS))]
-
-
 def _reliability(data: ReportData) -> dict[str, Any] | None:
-    found = data.reliability
-    if found is None:
+    if (found := data.reliability) is None:
         return None
-    return {
-        "edges": [float(value) for value in found.edges],
-        "count": [int(value) for value in found.count],
-        "accuracy": [float(value) for value in found.accuracy],
-        "confidence": [float(value) for value in found.confidence],
-        "ece": float(found.ece),
-    }
+    return {name: each.tolist() for name, each in vars(found).items()} | {"ece": float(found.ece)}
 
 
 def _confusion(confusion: Any) -> list[int] | None:
@@ -246,33 +221,21 @@ def _confusion(confusion: Any) -> list[int] | None:
     if confusion is None:
         return None
     matrix = np.asarray(confusion)
-    rows, columns = np.nonzero(matrix)
-    return [int(v) for v in np.stack([rows, columns, matrix[rows, columns]], axis=1).reshape(-1)]
-
-
-def _accuracies(given: Mapping[str, tuple[float, float | None]] | None) -> list[list[Any]] | None:
-    if not given:
-        return None
-    return [
-        [str(name), float(mean), None if spread is None else float(spread)]
-        for name, (mean, spread) in given.items()
-    ]
+    cells = np.nonzero(matrix)
+    return [int(value) for value in np.stack([*cells, matrix[cells]], axis=1).reshape(-1)]
 
 
 def _log(rows: Sequence[Mapping[str, Any]] | None) -> dict[str, list[float | None]] | None:
     """Columns of numbers; what is not a number in a row is null there, columns without any are left out."""
-    if not rows:
-        return None
-    names = list(dict.fromkeys(name for row in rows for name in row))
     columns: dict[str, list[float | None]] = {}
-    for name in names:
-        values: list[float | None] = []
-        for row in rows:
-            value = row.get(name)
-            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            values.append(float(value) if number and math.isfinite(float(value)) else None)  # type: ignore[arg-type]
-        if any(value is not None for value in values):
-            columns[str(name)] = values
+    for name in dict.fromkeys(name for row in rows or () for name in row):
+        values = [row.get(name) for row in rows or ()]
+        numbers = [
+            float(each) if isinstance(each, int | float | np.number) and math.isfinite(each) else None
+            for each in values
+        ]
+        if any(each is not None for each in numbers):
+            columns[str(name)] = numbers
     return columns or None
 
 
@@ -290,7 +253,7 @@ def _curves(data: ReportData, wanted: NDArray[np.int64]) -> dict[str, Any] | Non
     if epochs > CURVE_POINTS:
         values = values[:, np.linspace(0, epochs - 1, CURVE_POINTS).round().astype(np.int64)]
     stored = np.where(np.isnan(values), 255, np.rint(np.clip(values, 0, 1) * 254)).astype(np.uint8)
-    points = int(stored.shape[1])
+    points = stored.shape[1]
     # Whole groups of three bytes are whole groups of four letters: the page cuts one curve out of the text.
     stored = np.pad(stored, ((0, 0), (0, -points % 3)), constant_values=255)
     return {

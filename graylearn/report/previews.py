@@ -149,9 +149,6 @@ def preview_blocks(
     sets: dict[tuple[str, ...], int] = {}
     left_out = size = pictures = 0
     look = data.previews or (lambda _: None)
-    columns: list[Any] = []
-    if odd is not None and data.rows is not None:
-        columns = [data.rows.iloc[:, column].array for column in range(len(odd.names))]
     for done, index in enumerate(wanted.tolist()):
         left_out = len(wanted) - done
         if pictures >= MAX_PICTURES:
@@ -159,7 +156,7 @@ def preview_blocks(
         preview = look(index)
         if preview is None:
             continue
-        item = to_json(_item(preview, sets, _oddest(index, preview, odd, columns)))
+        item = to_json(_item(preview, sets, [] if odd is None or preview.kind != "row" else odd.of(index)))
         if size + len(item) > MAX_PREVIEW_BYTES:
             break
         pictures += preview.kind == "image"
@@ -181,13 +178,6 @@ def preview_blocks(
         "odd": None if odd is None else {"names": list(odd.names), "middle": odd.middle},
     }
     return about, blocks
-
-
-def _oddest(index: int, preview: Preview, odd: OddColumns | None, columns: list[Any]) -> list[list[Any]]:
-    """[column, value as text] of the oddest columns of a row, the oddest first."""
-    if odd is None or preview.kind != "row":
-        return []
-    return [[column, cell_text(columns[column][index])] for column in odd.of(index)]
 
 
 def _item(preview: Preview, sets: dict[tuple[str, ...], int], oddest: list[list[Any]]) -> list[Any]:

@@ -105,12 +105,8 @@ def crowd_of_samples(crowd: Crowd, folder: RunFolder, origin: Origin) -> Crowd:
 
 def crowd_among(crowd: Crowd, index: NDArray[np.int64]) -> Crowd:
     """What was said of some of the samples."""
-    return replace(
-        crowd,
-        samples=crowd.samples[index],
-        label=crowd.label[index],
-        probabilities=crowd.probabilities[index],
-    )
+    names = ("samples", "label", "probabilities")
+    return replace(crowd, **{name: getattr(crowd, name)[index] for name in names})
 
 
 def _kept(origin: Origin, count: int) -> NDArray[np.int64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -50,18 +50,9 @@ def choose(device: str | torch.device | None) -> torch.device:
 @contextmanager
 def prepared(device: torch.device, deterministic: bool) -> Iterator[None]:
     """Set the global switches of torch for training, and restore them afterwards; one run at a time does."""
-    # torch turns oneDNN off for good at the first bfloat16 product on a processor without that type, and the
-    # next run, in float32, would round otherwise than before
-    has_onednn = torch.backends.mkldnn.enabled
-    try:
-        with _cuda_switches(deterministic) if device.type == "cuda" else nullcontext():
-            yield
-    finally:
-        torch.backends.mkldnn.enabled = has_onednn
-
-
-@contextmanager
-def _cuda_switches(deterministic: bool) -> Iterator[None]:
+    if device.type != "cuda":
+        yield
+        return
     cudnn, precision = torch.backends.cudnn, torch.get_float32_matmul_precision()
     before = cudnn.benchmark, cudnn.deterministic
     strict = torch.are_deterministic_algorithms_enabled()

@@ -16,7 +16,7 @@ from graylearn.losses.small import LIMIT
 from graylearn.methods.base import Method, Output, Step, Task
 from graylearn.training import seeding
 from graylearn.training.history import History
-from graylearn.training.learner import Learner
+from graylearn.training.mlp import AnyLearner
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Dispatch:
     def __init__(
         self,
         methods: Sequence[Method],
-        learner: Learner,
+        learner: AnyLearner,
         history: History,
         *,
         epochs: int,

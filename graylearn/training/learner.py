@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -23,8 +22,8 @@ from graylearn.training.settings import Settings
 _RECOMPILE_LIMIT = 64
 
 
-class Learner(ABC):
-    """One network, or several side by side, and the optimizer that trains them, as the loop sees them."""
+class Learner:
+    """One network, or several side by side, and the optimizer that trains them; here what any may leave."""
 
     models = 1
     """How many models are trained side by side."""
@@ -40,63 +39,19 @@ class Learner(ABC):
     """Whether each of these processes holds a part of the weights, so that the whole takes all of them."""
     device: torch.device
 
-    @abstractmethod
-    def forward(self, inputs: Tensor) -> Output:
-        """The first pass of a step; logits (models * N, K)."""
-
-    @abstractmethod
-    def forward_again(self, inputs: Tensor, model: int = 0) -> Output:
-        """A further pass of one model in the same step, for methods that make inputs of their own."""
-
-    @abstractmethod
-    def gather(self, losses: Tensor, weight: Tensor) -> None:
-        """Add the gradient of sum(weight * losses) to what was gathered since the last step."""
-
-    @abstractmethod
-    def step(self, scale: float = 1.0) -> None:
-        """Step the optimizer down what was gathered, times `scale`."""
-
     def nothing(self) -> Tensor:
         """The losses (0,) of a batch of which this process has no sample."""
         return torch.zeros(0, device=self.device)
 
-    @abstractmethod
-    def start_training(self) -> None:
-        """Put the networks into training mode."""
-
-    @abstractmethod
-    def values(self) -> list[Tensor]:
-        """The tensors of weights and buffers, each once."""
-
-    @abstractmethod
-    def set_learning_rates(self, rates: Sequence[float]) -> None:
-        """Set the rate of each model."""
-
-    def sync(self) -> None:  # noqa: B027  nothing where the modules themselves are trained
+    def sync(self) -> None:
         """Write the weights into the user's modules, if they are kept elsewhere."""
 
-    def read(self) -> None:  # noqa: B027
+    def read(self) -> None:
         """Take the weights from the user's modules, which a callback may have changed."""
 
     def describe(self) -> dict[str, Any]:
         """What decides the result beside the settings."""
         return {}
-
-    @abstractmethod
-    def weights(self) -> dict[str, Tensor]:
-        """All weights and buffers by name."""
-
-    @abstractmethod
-    def load_weights(self, weights: dict[str, Tensor]) -> None:
-        """Take what `weights` gave."""
-
-    @abstractmethod
-    def optimizer_state(self) -> dict[str, Any]:
-        """What a checkpoint keeps of the optimizer."""
-
-    @abstractmethod
-    def load_optimizer_state(self, saved: dict[str, Any]) -> None:
-        """Take what `optimizer_state` gave."""
 
 
 @contextlib.contextmanager
@@ -281,13 +236,13 @@ class ModuleLearner(Learner):
         """Take weights that `weights` gave."""
         self.network.load_state_dict(weights)
 
-    def optimizer_state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """The torch optimizer's own state, and how far losses are scaled for float16."""
         scale = {} if self.scaler is None else {"scaler": self.scaler.state_dict()}
         return dict(self.optimizer.state_dict()) | scale
 
-    def load_optimizer_state(self, saved: dict[str, Any]) -> None:
-        """Go on from what `optimizer_state` gave."""
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Go on from what `state` gave."""
         if self.scaler is not None:
             self.scaler.load_state_dict(saved["scaler"])
         self.optimizer.load_state_dict({name: value for name, value in saved.items() if name != "scaler"})

@@ -22,7 +22,7 @@ from graylearn.training import devices, seeding
 from graylearn.training.checkpoint import Saved, check_identity, save_checkpoint
 from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
-from graylearn.training.learner import Learner
+from graylearn.training.mlp import AnyLearner
 from graylearn.training.optimizers import Average, Best, Scheduler, ScheduleSettings, schedule_factor
 from graylearn.training.processes import whole
 from graylearn.training.progress import Meter, Reporter, Row, RunLog
@@ -54,7 +54,7 @@ class Loop:
     def __init__(
         self,
         models: Sequence[nn.Module],
-        learner: Learner,
+        learner: AnyLearner,
         source: BatchSource,
         methods: Sequence[Method],
         seeds: Sequence[int],
@@ -332,26 +332,28 @@ class Loop:
             "epoch": self.epoch,
             "step": self.step,
             "stopped": stopped,
-            "optimizer": self.learner.optimizer_state(),
-            "dispatch": self.dispatch.state(),
-            "history": self.history.state(),
-            "meter": self.meter.state(),
             "random": self._random(),
             "log": self.logs[0].rows,
             "seconds": self.seconds_before + (time.perf_counter() - self.epoch_began if self.step else 0.0),
+            **{name: part.state() for name, part in self._parts().items()},
         }
-        for name, kept in self._kept():
-            state[name] = kept.state()
         weights = self.learner.weights()
         if self.learner.in_parts:
             weights, state = whole((weights, state), kept=self.writes)
         if self.writes:
             save_checkpoint(folder, weights, state)
 
-    def _kept(self) -> list[tuple[str, Average | Best | Scheduler]]:
-        """The parts of this run with a state of their own in checkpoints, by name."""
-        parts = (("average", self.average), ("best", self.best), ("schedule", self.scheduler))
-        return [(name, part) for name, part in parts if part is not None]
+    def _parts(self) -> dict[str, Any]:
+        """What has a state of its own in checkpoints, by name."""
+        parts = {
+            "optimizer": self.learner, "dispatch": self.dispatch, "history": self.history,
+            "meter": self.meter, "average": self.average, "best": self.best, "schedule": self.scheduler,
+        }  # fmt: skip
+        return {name: part for name, part in parts.items() if part is not None}
+
+    def _load_parts(self, state: dict[str, Any]) -> None:
+        for name, part in self._parts().items():
+            part.load_state(state[name])
 
     def resume(self, identity: dict[str, Any], saved: Saved | None) -> None:
         """Keep checkpoints of a run that `identity` decides, and go on from the one that is `saved`."""
@@ -364,22 +366,17 @@ class Loop:
     def _load(self, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
         self.logs[0].rows = state["log"]
         self.learner.load_weights(weights)
-        self.learner.load_optimizer_state(state["optimizer"])
-        self.history.load_state(state["history"])
         self.epoch, self.step = int(state["epoch"]), int(state["step"])
-        self.dispatch.load_state(state["dispatch"])
         self.seconds_before = float(state["seconds"])
-        for name, kept in self._kept():
-            kept.load_state(state[name])
+        self._load_parts(state)
         if state["stopped"]:
             self.reporter.note(f"the run ended by itself after epoch {self.epoch}, and does not go on")
             self.epoch, self.step = self.settings.epochs, 0
         if self.step > 0:
             # first what a method makes anew in each epoch, then its saved state
             self.dispatch.start_epoch(self.epoch)
-            self.dispatch.load_state(state["dispatch"])
             self.meter.start(self.epoch, self.step)
-            self.meter.load_state(state["meter"])
+            self._load_parts(state)
             self.random_state = state["random"]
 
 

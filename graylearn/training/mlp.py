@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from graylearn.array_types import Singles
 from graylearn.methods.base import Output
 from graylearn.nets import MLP
 from graylearn.torch_internals import backward, has_hooks
-from graylearn.training.learner import Learner
+from graylearn.training.learner import Learner, ModuleLearner
 from graylearn.training.optimizers import FlatOptimizer, OptimizerSettings
 
 
@@ -301,15 +301,19 @@ class MLPLearner(Learner):
         self.modules[0].load_state_dict(weights)
         self.read()
 
-    def optimizer_state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """What a checkpoint keeps of the optimizer."""
         return self.optimizer.state()
 
-    def load_optimizer_state(self, saved: dict[str, Any]) -> None:
-        """Go on from what `optimizer_state` gave."""
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Go on from what `state` gave."""
         self.optimizer.load_state(saved)
 
 
 def _leaf(values: Singles) -> Tensor:
     """(rows, values) of one model or of several end to end, where autograd begins."""
     return torch.from_numpy(values).view(-1, values.shape[-1]).requires_grad_()
+
+
+AnyLearner: TypeAlias = ModuleLearner | MLPLearner
+"""What the loop trains with."""

@@ -18,7 +18,7 @@ from graylearn.methods.base import Output
 from graylearn.options import Log
 from graylearn.progress import Bar, settled
 from graylearn.training.history import History
-from graylearn.training.learner import Learner
+from graylearn.training.mlp import AnyLearner
 
 Row = dict[str, Any]
 """What the log holds of an epoch."""
@@ -120,7 +120,7 @@ _FLUSH_VALUES = 1 << 23
 class Meter:
     """Collects one epoch."""
 
-    def __init__(self, history: History, learner: Learner, weights: Tensor | None) -> None:
+    def __init__(self, history: History, learner: AnyLearner, weights: Tensor | None) -> None:
         self.history = history
         self.learner = learner
         self.models = learner.models

@@ -66,7 +66,13 @@ def train_stack(
     _check(chosen, changes)
     count = _count(models, methods, seeds)
     numbers = [int(seeds)] * count if isinstance(seeds, int | Integral) else [int(seed) for seed in seeds]
-    chosen_methods = _chosen_methods(methods, count)
+    listed = [methods] * count if isinstance(methods, str | Method) else methods
+    chosen_methods = [as_method(copy.deepcopy(item)) for item in listed]
+    for method in chosen_methods:
+        if method.networks != 1:
+            raise SettingsError(
+                f"{type(method).__name__} trains two networks, which a stack cannot give: train it alone"
+            )
     where = devices.choose(chosen.device)
     with seeding.seeded(numbers[0], where), devices.prepared(where, chosen.deterministic):
         nets = _networks(models, numbers) if callable(models) else list(models)
@@ -212,17 +218,6 @@ def _count(models: Any, methods: Any, seeds: Any) -> int:
     if 0 in lengths.values():
         raise SettingsError("there is no model to train")
     return next(iter(lengths.values()))
-
-
-def _chosen_methods(methods: str | Method | Sequence[str | Method], count: int) -> list[Method]:
-    listed = [methods] * count if isinstance(methods, str | Method) else list(methods)
-    chosen_methods = [as_method(copy.deepcopy(item)) for item in listed]
-    for method in chosen_methods:
-        if method.networks != 1:
-            raise SettingsError(
-                f"{type(method).__name__} trains two networks, which a stack cannot give: train it alone"
-            )
-    return chosen_methods
 
 
 def _networks(make: Callable[[], nn.Module], seeds: list[int]) -> list[nn.Module]:

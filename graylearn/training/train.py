@@ -23,9 +23,9 @@ from graylearn.training.checkpoint import (
     load_checkpoint,
     writes_checkpoints,
 )
-from graylearn.training.learner import Learner, ModuleLearner, ShardedLearner, compile_if_worth_it
+from graylearn.training.learner import ModuleLearner, ShardedLearner, compile_if_worth_it
 from graylearn.training.loop import Callback, Loop
-from graylearn.training.mlp import MLPLearner, mlp_layers
+from graylearn.training.mlp import AnyLearner, MLPLearner, mlp_layers
 from graylearn.training.networks import batch_norms, frozen_norms, network_for, one_of_logits
 from graylearn.training.optimizers import (
     OptimizerSettings,
@@ -248,7 +248,7 @@ class _Run:
             group.level(model)
         return training
 
-    def _learner(self, model: nn.Module, training: Training) -> tuple[Learner, float]:
+    def _learner(self, model: nn.Module, training: Training) -> tuple[AnyLearner, float]:
         """The learner for this model, and the base learning rate."""
         method, settings, device = self.method, self.settings, self.device
         simple = method.networks == 1 and not method.needs_features and self.half is None

@@ -17,7 +17,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from graylearn.data.samples import Kind, Label, Samples, check_unique_ids, encode_labels
-from graylearn.data.tables import RawTable, table_from_arrow, table_from_pandas
+from graylearn.data.tables import table_from_arrow
 from graylearn.errors import DataError, Hint, SettingsError, first_few, first_line
 
 MAX_DENSE = 1 << 32
@@ -244,15 +244,6 @@ def as_class_weights(given: Any, label: np.ndarray, classes: Sequence[Label] | n
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         raise DataError("class weights must be finite, 0 or more, and not all 0")
     return weights
-
-
-def as_table(x: Any) -> RawTable | None:
-    """A table held in memory, or None where the object is not one."""
-    found = as_plain(x)
-    if not isinstance(found, pd.DataFrame):
-        return None
-    name = "the frame" if found is x else "the array" if isinstance(x, np.ndarray) else "the table"
-    return table_from_pandas(found, name)
 
 
 def as_dense(x: Any) -> Any:

@@ -17,11 +17,12 @@ import pandas as pd
 from graylearn.data.columns import without_columns
 from graylearn.data.formats import Origin, format_of
 from graylearn.data.formats.hugging_face import DatasetTable
-from graylearn.data.inputs import as_plain, as_samples, as_table, is_hugging_face
+from graylearn.data.inputs import as_plain, as_samples, is_hugging_face
 from graylearn.data.options import EMBED_SIZE, PIXELS_SIZE, Columns, ReadOptions, can_embed_images
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
 from graylearn.data.table_samples import of_table
+from graylearn.data.tables import table_from_pandas
 from graylearn.errors import DataError
 
 
@@ -109,9 +110,11 @@ def read(
             raise DataError(f"the tuple holds {len(source)} things; expected the pair (x, y)")
         source, y = source
         options = replace(options, label=as_plain(y) if label is None else label)
-    if (table := as_table(source)) is not None:
-        return of_table(table, Path(), options)[0]
-    return _of_array(source, options)
+    plain = as_plain(source)
+    if isinstance(plain, pd.DataFrame):
+        name = "the frame" if plain is source else "the table"
+        return of_table(table_from_pandas(plain, name), Path(), options)[0]
+    return _of_array(source, plain, options)
 
 
 def read_file(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Samples, Origin]:
@@ -157,12 +160,11 @@ def read_with_others(
     return samples, origin, found.frame.iloc[rows][others].reset_index(drop=True)
 
 
-def _of_array(source: Any, options: ReadOptions) -> Samples:
+def _of_array(source: Any, values: Any, options: ReadOptions) -> Samples:
     if options.group is not None:
         raise DataError(
             "an array has no column to take the groups from: give groups= to gl.audit or GrayClassifier.fit"
         )
-    values = as_plain(source)
     if values is source and not isinstance(source, np.ndarray | list) and not hasattr(source, "__array__"):
         raise DataError(
             f"cannot read {type(source).__name__}; expected a path, a table, an array or a dataset"

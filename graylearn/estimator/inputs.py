@@ -66,11 +66,11 @@ class InputEncoder:
         if is_images(given):
             height, width, channels = given.shape[1:]
             return cls("images", (channels, height, width))
-        frame = _frame(given)
-        table = TableEncoder(constant=constant, id_like=id_like).fit(frame, label)
+        table = TableEncoder(constant=constant, id_like=id_like).fit(as_dense(given), label)
         if label is not None and isinstance(given, pd.DataFrame):
             note_telling_columns(given, label)
-        return cls("rows", (len(table.get_feature_names_out()),), table, tuple(frame.columns))
+        names = given.columns if isinstance(given, pd.DataFrame) else range(given.shape[1])
+        return cls("rows", (len(table.get_feature_names_out()),), table, tuple(map(str, names)))
 
     def to_json(self) -> dict[str, Any]:
         """All of it, as values that `json` writes."""
@@ -91,7 +91,8 @@ class InputEncoder:
         if isinstance(given, np.ndarray) and given.dtype.kind == "f":
             return self.table.transform_numbers(given, self.names)
         with config_context(transform_output="default"):  # arrays, whatever the user has set for pipelines
-            features: NDArray[np.float32] = self.table.transform(_frame(given, self.names))
+            given = given.set_axis(list(self.names), axis=1) if isinstance(given, pd.DataFrame) else given
+            features: NDArray[np.float32] = self.table.transform(given)
         return features
 
 
@@ -259,11 +260,3 @@ def _check_same_kind(estimator: Any, kind: str, reset: bool) -> None:
         raise DataError(
             f"X holds {kind} but the classifier was fitted on {estimator.encoder_.kind}: give the same kind"
         )
-
-
-def _frame(given: Any, names: tuple[str, ...] | None = None) -> pd.DataFrame:
-    """Rows as a frame with these columns, by default its own, or numbers where they have no names."""
-    given = as_dense(given)
-    if isinstance(given, pd.DataFrame):
-        return given.set_axis([str(name) for name in names or given.columns], axis=1)
-    return pd.DataFrame(given, columns=list(names or map(str, range(given.shape[1]))))

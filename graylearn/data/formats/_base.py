@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from graylearn.data.atomic import replacing, signature
-from graylearn.data.formats._compressed import COMPRESSIONS, ERRORS, opened, packed, unpacked
+from graylearn.data.formats._compressed import COMPRESSIONS, ERRORS, opened, packed
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.tables import RawTable, Table
@@ -218,30 +218,27 @@ def suffix_of(path: Path, compressed: bool = True) -> str:
 
 def read_bytes(path: Path) -> bytes:
     """The content of a file, decompressed where its name says so."""
-    try:
-        return unpacked(path) if path.suffix.lower() in COMPRESSIONS else path.read_bytes()
-    except FileNotFoundError as error:
-        raise DataError(f"{path} does not exist") from error
-    except ERRORS as error:
-        raise DataError(f"{path} cannot be read ({first_line(error)}); is the file whole?") from error
+    return b"".join(_pieces(path))
 
 
 def chunks_of(path: Path) -> Iterator[tuple[bytes, bool]]:
-    """(some of the content of a text file, whether it is the last): CHUNK bytes at a time.
+    """(some of the content of a text file, whether it is the last); what is plainly no text is refused."""
+    for number, raw in enumerate(_pieces(path)):
+        if number == 0:
+            _check_text(raw, path)
+        yield raw, False
+    yield b"", True
 
-    Decompressed where its name says so; what is plainly no text is refused, by its name.
-    """
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """The content of a file, CHUNK bytes at a time, decompressed where its name says so."""
     packed = path.suffix.lower() in COMPRESSIONS
     try:
         limit = Limit(path)
         with opened(path) if packed else path.open("rb") as stream:
-            raw = stream.read(CHUNK)
-            _check_text(raw, path)
-            while raw:
+            while raw := stream.read(CHUNK):
                 limit.take(len(raw) * packed)
-                yield raw, False
-                raw = stream.read(CHUNK)
-            yield b"", True
+                yield raw
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
     except ERRORS as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import lzma
 import zipfile
 import zlib
@@ -14,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 
 from graylearn.errors import DataError
-from graylearn.paths import Limit
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
 """Endings, and what packs the files that have them."""
@@ -23,17 +21,6 @@ ERRORS = (
     NotImplementedError, MemoryError,
 )  # fmt: skip
 """What damaged files fail with; the last where they name a way of packing, or a size, that cannot be."""
-_CHUNK = 1 << 24
-
-
-def unpacked(path: Path) -> bytes:
-    """The content of a compressed file, as far as it is no larger than it may be."""
-    limit, content = Limit(path), io.BytesIO()
-    with opened(path) as stream:
-        while chunk := stream.read(_CHUNK):
-            limit.take(len(chunk))
-            content.write(chunk)
-    return content.getvalue()
 
 
 def packed(content: bytes, path: Path, partial: Path) -> None:

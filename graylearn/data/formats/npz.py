@@ -46,40 +46,24 @@ class Npz(Format):
         arrays = _arrays(path)
         prefix = _prefix(arrays, origin.split) or ""
         others = _other_splits(arrays, prefix)
-        label = next(
-            (
-                name
-                for name in (origin.columns.label, *(prefix + name for name in _Y_NAMES))
-                if name in arrays
-            ),
-            None,
-        )
+        labels = [origin.columns.label, *(prefix + name for name in _Y_NAMES)]
+        label = next((name for name in labels if name in arrays), None)
         if label is None:
             raise DataError(f"{path} holds no array of labels; make the run anew")
         arrays[label] = arrays[label][change.label_of]
         n = len(change.keep)
         known = {label, origin.columns.group, f"{prefix}ids", *(prefix + name for name in _X_NAMES)}
-        one_each = [
-            name
-            for name, values in arrays.items()
-            if name == label
-            or (
-                name.startswith(prefix)
-                and not name.startswith(others)
-                and name not in _CLASS_NAMES
-                and values.shape[:1] == (n,)
-            )
-        ]
+        cut = (
+            name for name, values in arrays.items() if values.shape[:1] == (n,) and name.startswith(prefix)
+        )
+        one_each = {
+            label,
+            *(name for name in cut if not name.startswith(others) and name not in _CLASS_NAMES),
+        }
         x = _one_of(arrays, [prefix + name for name in _X_NAMES])
-        if (
-            x is not None
-            and n in x.shape[1:]
-            and (doubtful := [name for name in one_each if name not in known])
-        ):
-            raise DataError(
-                f"{path}: {first_few(doubtful)} may hold an entry for each of {n} samples or for each of {n} "
-                "features: save it without, or with other samples"
-            )
+        if x is not None and n in x.shape[1:] and (doubtful := sorted(one_each - known)):
+            told = f"may hold an entry for each of {n} samples or for each of {n} features"
+            raise DataError(f"{path}: {first_few(doubtful)} {told}: save it without, or with other samples")
         for name in one_each:
             arrays[name] = arrays[name][change.kept]
         with replacing(out) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:

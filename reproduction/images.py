@@ -36,6 +36,7 @@ from graylearn.training.optimizers import OptimizerSettings
 from graylearn.training.settings import resolve
 from graylearn.training.sources import as_tensor
 from reproduction.cells import CLEAN, Cell
+from reproduction.checkpoints import NONE, Checkpoints
 from reproduction.epoch_tests import EpochTests
 from reproduction.measure import audited, tested, trained
 from reproduction.nets import make
@@ -43,16 +44,15 @@ from reproduction.progress import Progress
 from reproduction.readings import method_of
 from reproduction.sets import Folder, cell_samples
 from reproduction.stand_ins import shared_with_cifar10
-from reproduction.traces import NONE, Traces
 
 
 @dataclass(frozen=True)
-class TracedStages(Stages):
-    """Stages whose trainings keep checkpoints and tell how far they are."""
+class ImageStages(Stages):
+    """Stages whose trainings keep checkpoints, test every epoch and tell how far they are."""
 
     cell: Cell
     """Whose they are."""
-    traces: Traces
+    checkpoints: Checkpoints
     """Where they go."""
     progress: Progress
     """Who is told."""
@@ -61,12 +61,12 @@ class TracedStages(Stages):
 
     def train(self, stage: Stage, settings: Settings, run: Run) -> Result:
         """Train from the checkpoint where there is one."""
-        settings = replace(settings, **self.traces.checkpointing(self.cell))
+        settings = replace(settings, **self.checkpoints.settings(self.cell))
         return run(settings, EpochTests(self.test, settings), self.progress)
 
 
 def run_images(
-    cells: Sequence[Cell], folder: Folder, device: str | None = None, traces: Traces = NONE
+    cells: Sequence[Cell], folder: Folder, device: str | None = None, checkpoints: Checkpoints = NONE
 ) -> Iterator[tuple[Cell, dict[str, Any]]]:
     """(cell, what was measured) as each is done; the cells are one, or a gl cell and its gl+refine."""
     train_set, test = cell_samples(cells[0], folder)
@@ -74,16 +74,16 @@ def run_images(
     for cell in cells:
         if cell not in refining:
             pipeline = pipeline_of(cell, train_set, test, device)
-            result, measured = _measured(pipeline, pipeline.first_fit(), cell, train_set, test, traces)
+            result, measured = _measured(pipeline, pipeline.first_fit(), cell, train_set, test, checkpoints)
             history = result.history
             yield cell, measured
     for cell in refining:
         if len(refining) == len(cells):
             first = cell.but(method="gl")
             pipeline = pipeline_of(first, train_set, test, device)
-            result, measured = _measured(pipeline, pipeline.first_fit(), first, train_set, test, traces)
+            result, measured = _measured(pipeline, pipeline.first_fit(), first, train_set, test, checkpoints)
             history = result.history
-        yield cell, _refined(pipeline, history, measured, cell, train_set, test, traces)
+        yield cell, _refined(pipeline, history, measured, cell, train_set, test, checkpoints)
 
 
 def pipeline_of(cell: Cell, train_set: Contaminated, test: Samples, device: str | None) -> Pipeline:
@@ -127,11 +127,16 @@ def _augment(cell: Cell) -> Augment | None:
 
 
 def _measured(
-    pipeline: Pipeline, fit: PlannedFit, cell: Cell, train_set: Contaminated, test: Samples, traces: Traces
+    pipeline: Pipeline,
+    fit: PlannedFit,
+    cell: Cell,
+    train_set: Contaminated,
+    test: Samples,
+    checkpoints: Checkpoints,
 ) -> tuple[Result, dict[str, Any]]:
     """Train the network of a fit and measure it."""
-    progress = traces.progressing(cell)
-    pipeline = replace(pipeline, stages=TracedStages(cell, traces, progress, test))
+    progress = Progress(str(cell), cell.epochs)
+    pipeline = replace(pipeline, stages=ImageStages(cell, checkpoints, progress, test))
     began = time.perf_counter()
     try:
         with _zipped(cell, train_set.is_ood):
@@ -143,7 +148,7 @@ def _measured(
             raise
         # damaged, or of other data or code than now
         print(f"{cell.key} begins anew: {error}", file=sys.stderr, flush=True)
-        traces.clear(cell)
+        checkpoints.clear(cell)
         with _zipped(cell, train_set.is_ood):
             result, _ = pipeline.train(replace(fit, networks=(pipeline.new_network(cell.seed),)))
     seconds = time.perf_counter() - began + _before(result, progress)
@@ -198,7 +203,7 @@ def _refined(
     cell: Cell,
     train_set: Contaminated,
     test: Samples,
-    traces: Traces,
+    checkpoints: Checkpoints,
 ) -> dict[str, Any]:
     """The second fit, on what the audit of the first one's history believes."""
     began = time.perf_counter()
@@ -209,7 +214,7 @@ def _refined(
     if second is None:
         measured["seconds"] = seconds
     else:
-        _, measured = _measured(pipeline, second, cell, train_set, test, traces)
+        _, measured = _measured(pipeline, second, cell, train_set, test, checkpoints)
         measured["seconds"] += seconds
     # who belongs was told by the first fit: the second is trained on its answer
     told = {name: value for name, value in first_measured.items() if name.startswith("ood_a")}

@@ -23,14 +23,13 @@ from threadpoolctl import threadpool_limits
 from graylearn.paths import default_cache_folder
 from graylearn.training.devices import choose
 from reproduction.cells import Cell
+from reproduction.checkpoints import Checkpoints
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import Experiment
 from reproduction.mps import shared_gpu
 from reproduction.options import Options
-from reproduction.progress import followed
 from reproduction.sets import files_needed, sets_of
 from reproduction.store import Row, Store
-from reproduction.traces import Traces
 from reproduction.units import Failure, Unit, make_units, run_unit
 
 
@@ -75,12 +74,8 @@ def sweep(
     options: Options | None = None,
     report: Report | None = None,
     begin: Callable[[Outcome, int], None] | None = None,
-    tell: Callable[[str], None] | None = None,
 ) -> Outcome:
-    """Run what an experiment has not run yet; `begin` is told how many cells that are before the first.
-
-    `tell` is given a line of progress now and then while image cells train.
-    """
+    """Run what an experiment has not run yet; `begin` is told how many cells that are before the first."""
     options = options or Options()
     began = time.time()
     store = Store(default_store(experiment, options))
@@ -96,29 +91,27 @@ def sweep(
     if begin is not None:
         begin(outcome, len(pending))
     deadline = None if options.time_limit is None else began + options.time_limit
-    path = store.path.resolve()
-    traces = Traces(path.with_suffix(".checkpoints"), path.with_suffix(".log"))
-    with followed(traces.progress, tell):
-        for row in _run(make_units(pending), experiment.name, folder, options, deadline, traces):
-            if isinstance(row, Failure):
-                outcome.failed.append(row)
-            else:
-                store.append(row)
-                outcome.ran += 1
-            _clear(traces, row, pending)
-            if report is not None:
-                report(row, outcome.ran + len(outcome.failed), len(pending))
+    checkpoints = Checkpoints(store.path.resolve().with_suffix(".checkpoints"))
+    for row in _run(make_units(pending), experiment.name, folder, options, deadline, checkpoints):
+        if isinstance(row, Failure):
+            outcome.failed.append(row)
+        else:
+            store.append(row)
+            outcome.ran += 1
+        _clear(checkpoints, row, pending)
+        if report is not None:
+            report(row, outcome.ran + len(outcome.failed), len(pending))
     outcome.left = len(pending) - outcome.ran - len(outcome.failed)
     return outcome
 
 
-def _clear(traces: Traces, done: Row | Failure, pending: Sequence[Cell]) -> None:
+def _clear(checkpoints: Checkpoints, done: Row | Failure, pending: Sequence[Cell]) -> None:
     """Remove the checkpoints of a cell that is done; a gl fit that gl+refine goes on from stays for that."""
     cell = done.cell if isinstance(done, Failure) else Cell.from_dict(done["cell"])
     if not any(other.method == "gl+refine" and other.but(method="gl") == cell for other in pending):
-        traces.clear(cell)
+        checkpoints.clear(cell)
     if cell.method == "gl+refine":
-        traces.clear(cell.but(method="gl"))
+        checkpoints.clear(cell.but(method="gl"))
 
 
 def check_store(experiment: Experiment, options: Options) -> None:
@@ -171,12 +164,12 @@ def _run(
     folder: str | None,
     options: Options,
     deadline: float | None,
-    traces: Traces,
+    checkpoints: Checkpoints,
 ) -> Iterator[Row | Failure]:
     """Results as they come in; of the units no more are taken than are about to start."""
     if options.workers == 1:
         for unit in units:
-            yield from _rows(unit, experiment, folder, options.device, deadline, traces)
+            yield from _rows(unit, experiment, folder, options.device, deadline, checkpoints)
         return
     import joblib  # late: what is run in one process does without
 
@@ -190,7 +183,7 @@ def _run(
         )
         work = joblib.delayed(_all_rows)
         for rows in parallel(
-            work(unit, experiment, folder, options.device, deadline, traces) for unit in units
+            work(unit, experiment, folder, options.device, deadline, checkpoints) for unit in units
         ):
             yield from rows
 
@@ -206,11 +199,11 @@ def _rows(
     folder: str | None,
     device: str | None,
     deadline: float | None,
-    traces: Traces,
+    checkpoints: Checkpoints,
 ) -> Iterator[Row | Failure]:
     """The results of a unit; past the deadline nothing more of it is trained."""
     with _one_thread(unit, device):
-        pieces = run_unit(unit, experiment, folder, device, traces)
+        pieces = run_unit(unit, experiment, folder, device, checkpoints)
         while deadline is None or time.time() < deadline:
             piece = next(pieces, None)
             if piece is None:

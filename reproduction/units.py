@@ -9,13 +9,13 @@ from typing import Any
 
 from graylearn.errors import DivergedError, first_line
 from reproduction.cells import Cell
+from reproduction.checkpoints import NONE, Checkpoints
 from reproduction.images import run_images
 from reproduction.measure import rounded
 from reproduction.provenance import provenance
 from reproduction.sets import Folder
 from reproduction.store import Row
 from reproduction.tables import run_tables
-from reproduction.traces import NONE, Traces
 
 STACK = 5
 """Seeds of a table that are trained as one stack: ten are no faster, and more is lost when a sweep dies."""
@@ -51,7 +51,7 @@ class Failure:
 
 
 def run_unit(
-    unit: Unit, experiment: str, folder: Folder, device: str | None, traces: Traces = NONE
+    unit: Unit, experiment: str, folder: Folder, device: str | None, checkpoints: Checkpoints = NONE
 ) -> Iterator[list[Row | Failure]]:
     """The rows of a unit's cells in pieces, each as soon as it is trained; what cannot be fails alone.
 
@@ -59,7 +59,7 @@ def run_unit(
     """
     done: set[Cell] = set()
     try:
-        for results in _results(unit, folder, device, traces):
+        for results in _results(unit, folder, device, checkpoints):
             done |= {cell for cell, _ in results}
             yield [_row(experiment, cell, measured) for cell, measured in results]
     except (DivergedError, RuntimeError) as error:  # torch says out of memory by the latter
@@ -68,16 +68,16 @@ def run_unit(
             yield [Failure(left[0], f"{type(error).__name__}: {first_line(error)}")]
             return
         for cell in left:
-            yield from run_unit((cell,), experiment, folder, device, traces)
+            yield from run_unit((cell,), experiment, folder, device, checkpoints)
 
 
 def _results(
-    unit: Unit, folder: Folder, device: str | None, traces: Traces
+    unit: Unit, folder: Folder, device: str | None, checkpoints: Checkpoints
 ) -> Iterator[list[tuple[Cell, dict[str, Any]]]]:
     if unit[0].kind == "table":
         yield list(zip(unit, run_tables(unit, folder), strict=True))
     else:
-        for result in run_images(unit, folder, device, traces):
+        for result in run_images(unit, folder, device, checkpoints):
             yield [result]
 
 

@@ -88,7 +88,7 @@ def run(experiment: Experiment, options: Options) -> Outcome:
             console.print(f"{number}/{total} {_line(row)}", markup=False)
             bar.update(task, completed=number)
 
-        return sweep(experiment, options, report, begin, lambda line: console.print(line, markup=False))
+        return sweep(experiment, options, report, begin)
 
 
 def _line(row: dict[str, Any] | Failure) -> str:

@@ -14,11 +14,11 @@ from warm import Process
 from graylearn.estimator import pipeline
 from reproduction import sweep
 from reproduction.cells import Cell
+from reproduction.checkpoints import Checkpoints
 from reproduction.experiments import EXPERIMENTS
 from reproduction.images import run_images
 from reproduction.measure import rounded
 from reproduction.options import Options
-from reproduction.traces import Traces
 
 HELD = """
 import os, sys, time
@@ -55,8 +55,8 @@ def numbers(measured):
     return rounded({name: value for name, value in measured.items() if name not in clocks})
 
 
-def measured_of(cells, traces):
-    return {cell.key: numbers(measured) for cell, measured in run_images(cells, None, "cpu", traces)}
+def measured_of(cells, checkpoints):
+    return {cell.key: numbers(measured) for cell, measured in run_images(cells, None, "cpu", checkpoints)}
 
 
 @pytest.fixture
@@ -107,11 +107,11 @@ def test_two_workers_killed_with_kill_9_resume_and_give_the_same_numbers(tmp_pat
 
 
 def test_checkpoints_of_other_settings_are_begun_anew(tmp_path, one_thread):
-    traces = Traces(checkpoints=tmp_path / "checkpoints")
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
     other = FEW.but(epochs=3)
-    expected = measured_of([FEW], Traces())
-    list(run_images([other], None, "cpu", traces))
+    expected = measured_of([FEW], Checkpoints())
+    list(run_images([other], None, "cpu", checkpoints))
     (tmp_path / "checkpoints" / other.key).rename(tmp_path / "checkpoints" / FEW.key)
-    assert measured_of([FEW], traces) == expected
-    traces.clear(FEW)
+    assert measured_of([FEW], checkpoints) == expected
+    checkpoints.clear(FEW)
     assert not (tmp_path / "checkpoints").exists()

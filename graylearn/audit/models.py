@@ -19,9 +19,9 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit.inputs import are_probabilities, described
 from graylearn.data.inputs import as_plain
 from graylearn.data.samples import Label
+from graylearn.data.splits import cross_fit, held_out_rows, stratified_folds, sum_by_sample
 from graylearn.errors import DataError, SettingsError
 from graylearn.options import MIN_CLASS, IdLike
-from graylearn.training.cross_fit import cross_fit, held_out_rows, stratified_folds, sum_by_sample
 
 _WORTH_THREADS = (
     100_000  # values of a training set below which threads wait for one another more than they work

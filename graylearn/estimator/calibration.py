@@ -22,13 +22,12 @@ from torch import nn
 from graylearn.array_types import Floats, Ints
 from graylearn.audit import Audit
 from graylearn.data.batches.base import Preparation
-from graylearn.data.splits import stratified_choice
+from graylearn.data.splits import cross_fit, stratified_choice
 from graylearn.estimator.networks import outputs_of
 from graylearn.estimator.pipeline import Pipeline, PipelineResult
 from graylearn.estimator.rejection import learn_reference, quantiles, unfamiliarity
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.training import seeding
-from graylearn.training.cross_fit import cross_fit
 
 FOLDS = 4
 """Each network learns from three quarters of the samples."""

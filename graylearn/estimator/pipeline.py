@@ -28,6 +28,7 @@ from graylearn.audit import Audit
 from graylearn.audit import audit as audit_samples
 from graylearn.audit.history import history_probabilities
 from graylearn.data.batches.base import Preparation
+from graylearn.data.splits import cross_fit, held_out_rows, sum_by_sample
 from graylearn.estimator.networks import can_share_a_stack, can_stand_side_by_side, joined, member_seeds
 from graylearn.estimator.refine import LEAST_CLASSES, know_more, soft_targets
 from graylearn.estimator.trainset import TrainingSet
@@ -37,7 +38,6 @@ from graylearn.methods.robust import Standard
 from graylearn.nets import MLP
 from graylearn.options import OverlapSetting
 from graylearn.training import History, Result, Settings, seeding, train, train_stack
-from graylearn.training.cross_fit import cross_fit, held_out_rows, sum_by_sample
 from graylearn.training.devices import choose
 from graylearn.training.loop import Callback
 

@@ -16,10 +16,10 @@ from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.inputs import as_class_weights, as_plain
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Samples
+from graylearn.data.splits import stratified_folds
 from graylearn.errors import DataError
 from graylearn.estimator.inputs import InputEncoder, refused, spread_weights, take
 from graylearn.training import History
-from graylearn.training.cross_fit import stratified_folds
 
 
 @dataclass(frozen=True, eq=False)

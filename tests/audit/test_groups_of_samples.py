@@ -7,8 +7,8 @@ from sklearn.linear_model import LogisticRegression
 
 import graylearn as gl
 from graylearn.data.groups import label_of_groups
+from graylearn.data.splits import stratified_folds
 from graylearn.errors import DataError, SettingsError
-from graylearn.training.cross_fit import stratified_folds
 
 CLASSES, EACH = 5, 6
 

@@ -146,7 +146,7 @@ def test_suspects_that_belong_together_are_decided_at_once(open_report):
     page = open_report(ReportData(title="Pets", table=make_table(), classes=CLASSES, groups=videos))
     lines = page.locator("#together [data-pair]")
     assert " ".join(lines.nth(0).locator("th").inner_text().split()) == "4 of 12 in video 0.mp4: cat → dog"
-    assert "decide it at once by group" in page.locator("#steps").inner_text()
+    assert "many at once by group" in page.locator("#steps").inner_text()
     assert lines.count() == 8 + 5
     page.locator("#together .more").click()
     assert lines.count() == 10 + 5

@@ -4,7 +4,7 @@ const CLASSES_AT_FIRST = 12;
 const CLASSES_AT_MOST = 500;
 
 function drawTiles() {
-  const unflagged = numSuspects ? "nothing speaks against them" : "nothing stands out enough; that is not to say clean";
+  const unflagged = numSuspects ? "too little speaks against them" : "nothing stands out enough; that is not to say clean";
   const words = [unflagged, "another class explains them", "no class explains them"];
   const tiles = KINDS.map((kind, at) =>
     el(

@@ -19,6 +19,9 @@ function commandBox() {
   return el("p", { class: "command-line" }, code, copy, status);
 }
 
+/** From which score on a sample that is not flagged is still worth a look. */
+const DOUBTFUL = 0.25;
+
 function drawSteps() {
   const steps = [];
   const sure = samples.level ? samples.level.filter((level) => level === 2).length : 0;
@@ -39,14 +42,18 @@ function drawSteps() {
     steps.push([`${plural(misspeltRows.length, "label")} ${misspeltRows.length === 1 ? "is" : "are"} probably misspelt: `,
       el("button", { type: "button", onclick: () => decideUndecided(misspeltRows, suggestion) }, "Correct them"), " or ", el("a", { href: "#pairs-card" }, "see which"), "."]);
   }
-  if (sure) {
-    steps.push([listed(`Look through the ${plural(sure, "sample")} the audit is sure of`, "2"), ", and accept what you agree with."]);
-    if (sure < numSuspects) steps.push([listed(`Judge the ${number(numSuspects - sure)} to review`, "1"), " one by one."]);
-  } else {
-    steps.push([listed("Start with the largest scores", ""), ": keep, drop or relabel each."]);
-  }
   const [card, word] = pairLists.together.length ? ["together", "by group"] : ["pairs", "by pair"];
-  if (pairLists[card][0]?.rows.length > 2) steps.push(["If a whole group is clear, decide it at once ", el("a", { href: `#${card}-card` }, word), "."]);
+  const atOnce = pairLists[card][0]?.rows.length > 2 ? [", or many at once ", el("a", { href: `#${card}-card` }, word)] : [];
+  if (sure) steps.push([listed(`Look through the ${plural(sure, "sample")} the audit is sure of`, "2"), ", and accept what you agree with."]);
+  if (sure < numSuspects) {
+    const name = sure ? `Judge the ${number(numSuspects - sure)} to review` : "Start with the largest scores";
+    steps.push([listed(name, sure ? "1" : ""), sure ? " one by one" : ": keep, drop or relabel each", ...atOnce, "."]);
+  }
+  const doubtful = Array.from(samples.score.keys()).filter((row) => !samples.suspected[row] && samples.score[row] >= DOUBTFUL);
+  if (doubtful.length) {
+    const name = `the ${plural(doubtful.length, "sample")} that came near`;
+    steps.push([listLink(`Look at ${name}`, () => showOnly(doubtful, name)), ": not flagged, and in some doubt."]);
+  }
   steps.push(["Download the decisions", report.command ? " and run" : ".", report.command ? commandBox() : null]);
   byId("steps").replaceChildren(...steps.map((step) => el("li", null, step)));
 }

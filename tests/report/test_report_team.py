@@ -92,5 +92,5 @@ def test_groups_and_people_of_another_set_are_refused(team, small):
     assert [group["test"] for group in main["copies"]] == [0, 1, 0]
     with pytest.raises(DataError, match="copies are of 90 samples, the table has 120"):
         replace(small, copies=replace(team.copies, count=90))
-    with pytest.raises(DataError, match="annotators labelled 119 samples"):
+    with pytest.raises(DataError, match="crowd are of 119 samples"):
         replace(small, crowd=replace(team.crowd, label=team.crowd.label[1:]))

@@ -13,8 +13,6 @@ from reproduction.options import Options
 
 Labels = Literal["random", "specific", "aggregate", "worst"]
 """How OOD samples are labelled, or whose labels all samples have."""
-ALWAYS = ("standard", "gl", "gl+refine", "oracle", "gl-label")
-"""Methods that no table goes without: standard training is what the others are compared with."""
 CORE = ("standard", "gl", "gl+refine", "oracle")
 """Methods that are run first: with these four the claim can be judged."""
 
@@ -34,7 +32,7 @@ class Schedule(NamedTuple):
     preset: str
     """A name in PRESETS."""
     epochs: int
-    """Before Options.epochs_scale."""
+    """Unless Options names others."""
     batch_size: int
     """Samples a step."""
 
@@ -76,7 +74,7 @@ class Grid:
     protocol: str | None = None
     """Of tables; None is what Options asks for."""
     epochs: int | None = None
-    """Of tables, before Options.epochs_scale; None is the protocol's."""
+    """Of tables, unless Options names others; None is the protocol's."""
     train_size: int | None = None
     """In-distribution training samples; None is all, or what TABLE_SIZES says."""
     options: Choices = ()
@@ -84,9 +82,9 @@ class Grid:
     recipe: Choices = ()
     """Where the training differs from its preset; as in Cell."""
 
-    def cells(self, options: Options, strangers: tuple[str, ...] = ()) -> Iterator[Cell]:
-        """Every cell of the grid that the options leave in, and those of methods it does not declare."""
-        methods = (*_asked(self.methods, options), *strangers)
+    def cells(self, options: Options) -> Iterator[Cell]:
+        """Every cell of the grid that the options leave in."""
+        methods = [name for name in self.methods if options.methods is None or name in options.methods]
         seeds = self.seeds if options.seeds is None else options.seeds
         sources = [source for source in self.sources if _is_asked_for(source, options)]
         labelled = [way for way in self.labels if options.labels is None or way in options.labels]
@@ -117,7 +115,7 @@ class Grid:
             for way in ways:
                 way["preset"] = options.preset or way["preset"]
         for way in ways:
-            way["epochs"] = options.scaled(way["epochs"])
+            way["epochs"] = options.epochs or way["epochs"]
             way["batch_size"] = options.batch_size or way["batch_size"]
         return ways
 
@@ -151,6 +149,9 @@ class Experiment:
         there = list(self._declared(Options(datasets=options.datasets, quick=options.quick)))
         if not there:
             return f"none of the datasets {asked}, but {', '.join(self.datasets(options.quick))}"
+        methods = dict.fromkeys(cell.method for cell in there)
+        if options.methods is not None and not methods.keys() & options.methods:
+            return f"none of the methods {', '.join(options.methods)}, but {', '.join(methods)}"
         nets = dict.fromkeys(cell.net for cell in there if cell.kind == "image")
         if options.nets is not None and not nets.keys() & options.nets:
             return f"none of the networks {', '.join(options.nets)}, but {', '.join(nets) or 'tables'}"
@@ -160,31 +161,13 @@ class Experiment:
         return f"no {' or '.join(options.labels or ())} labels{where}, but {' and '.join(ways)} ones"
 
     def _declared(self, options: Options) -> Iterator[Cell]:
-        grids = self.quick if options.quick else self.grids
-        for grid in grids:
-            yield from grid.cells(options, _strangers(grid, grids, options))
+        for grid in self.quick if options.quick else self.grids:
+            yield from grid.cells(options)
 
     def datasets(self, quick: bool = False) -> tuple[str, ...]:
         """The datasets it is made on, in order."""
         grids = self.quick if quick else self.grids
         return tuple(dict.fromkeys(source.dataset for grid in grids for source in grid.sources))
-
-
-def _asked(declared: tuple[str, ...], options: Options) -> tuple[str, ...]:
-    """The methods of a grid that were asked for, and those that always come along."""
-    if options.methods is None:
-        return declared
-    along = () if options.only else ALWAYS
-    return tuple(name for name in declared if name in options.methods or name in along)
-
-
-def _strangers(grid: Grid, grids: tuple[Grid, ...], options: Options) -> tuple[str, ...]:
-    """Methods asked for that the experiment declares nowhere: they run with the fewest seeds it has there."""
-    declared = {name for other in grids for name in other.methods}
-    alike = [other for other in grids if set(other.sources) & set(grid.sources)]
-    if len(grid.seeds) > min(len(other.seeds) for other in alike):
-        return ()
-    return tuple(name for name in options.methods or () if name not in declared)
 
 
 def _is_asked_for(source: Source, options: Options) -> bool:

@@ -20,9 +20,7 @@ class What:
     """Which cells of an experiment to run. What is None is as the experiment declares it."""
 
     methods: tuple[str, ...] | None = None
-    """Methods, with commas; standard, oracle, gl, gl-label and gl+refine join them, unless `only`."""
-    only: bool = False
-    """Run exactly the methods named."""
+    """Methods, with commas: standard,gl,oracle."""
     datasets: tuple[str, ...] | None = None
     """Names as in the catalog, with commas: cifar10,tiny-imagenet,iris."""
     labels: tuple[str, ...] | None = None
@@ -37,10 +35,8 @@ class What:
     protocol: tuple[str, ...] = ("paper",)
     """Of tables: paper, tuned (scaled features, epochs chosen by validation); several with commas. What the
     authors' code does is an experiment of its own, released."""
-    epochs_scale: float = 1.0
-    """A factor on all epochs, rounded, at least one; schedules scale along."""
     epochs: int | None = None
-    """Epochs of every cell, instead of a factor."""
+    """Epochs of every cell; schedules scale along."""
     preset: str | None = None
     """How images are trained: paper; paper-warm, which begins with a low rate, for runs of few epochs; or
     fast, one cycle of a high rate, which needs the fewest."""
@@ -99,23 +95,11 @@ class Options(Kept, How, What):
                 raise SettingsError(f"protocol is {name!r}; choose from {', '.join(PROTOCOLS)}")
         if self.preset is not None and self.preset not in IMAGE_PRESETS:
             raise SettingsError(f"preset is {self.preset!r}; choose from {', '.join(IMAGE_PRESETS)}")
-        if self.only and not self.methods:
-            raise SettingsError("only needs methods: name those to run")
-        if self.epochs is not None and self.epochs_scale != 1.0:
-            raise SettingsError("give epochs or epochs_scale, not both")
         for name in ("epochs", "batch_size", "train_size", "workers"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise SettingsError(f"{name} is {value}, expected at least 1")
-        if not 0 < self.epochs_scale <= 1e6:  # which nan is not either
-            raise SettingsError(
-                f"epochs_scale is {self.epochs_scale}, expected a factor above 0, at most 1e6"
-            )
         if self.time_limit is not None and not self.time_limit >= 0:
             raise SettingsError(f"time_limit is {self.time_limit}, expected 0 seconds or more")
         if any(seed < 0 for seed in self.seeds or ()):
             raise SettingsError(f"seeds are {self.seeds}, expected 0 or more")
-
-    def scaled(self, epochs: int) -> int:
-        """How many epochs a cell declared with `epochs` gets."""
-        return self.epochs if self.epochs is not None else max(1, round(epochs * self.epochs_scale))

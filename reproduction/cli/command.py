@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 import re
 from collections.abc import Callable
 from typing import Annotated, Any, get_type_hints
@@ -110,10 +109,6 @@ def reproduce(
             show_default=False,
         ),
     ],
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", rich_help_panel=PANELS[Kept], help="The results as JSON lines on stdout."),
-    ] = False,
     check: Annotated[
         bool,
         typer.Option(
@@ -134,7 +129,7 @@ def reproduce(
 
       python -m reproduction table2 --data ~/data --seeds 0-9 --workers 2 --protocol paper,tuned
 
-      python -m reproduction table1 --data ~/data --device cuda --epochs-scale 0.3 --time-limit 3000
+      python -m reproduction table1 --data ~/data --device cuda --epochs 60 --time-limit 3000
 
       python -m reproduction all --data ~/data --device cuda
 
@@ -155,12 +150,7 @@ def reproduce(
     sweeping.check_places(asked, options)
     outcomes = []
     for experiment, outcome in sweeping.run_all(asked, options):
-        rows = outcome.rows()
-        if as_json:
-            for row in rows:
-                typer.echo(json.dumps(row))
-        else:
-            sweeping.show(experiment.name, rows)
+        sweeping.show(experiment.name, outcome.rows())
         outcomes.append(outcome)
     sweeping.close(outcomes)
 

@@ -41,7 +41,7 @@ from reproduction.options import Options
 from reproduction.sweep import sweep
 os.setsid()
 options = Options(
-    quick=True, methods=("gl", "gl+refine", "standard"), only=True, labels=("random",), epochs=4,
+    quick=True, methods=("gl", "gl+refine", "standard"), labels=("random",), epochs=4,
     workers=2, store=Path(sys.argv[1]),
 )
 sweep(EXPERIMENTS["table1"], options)
@@ -70,9 +70,7 @@ def one_thread():
 def test_two_workers_killed_with_kill_9_resume_and_give_the_same_numbers(tmp_path, monkeypatch):
     store = tmp_path / "table1.jsonl"
     (tmp_path / "sitecustomize.py").write_text(HELD)
-    options = Options(
-        quick=True, methods=("gl", "gl+refine", "standard"), only=True, labels=("random",), epochs=4
-    )
+    options = Options(quick=True, methods=("gl", "gl+refine", "standard"), labels=("random",), epochs=4)
     table1 = EXPERIMENTS["table1"]
     whole = sweep.sweep(table1, replace(options, store=tmp_path / "whole.jsonl"))
     assert not whole.store.path.with_suffix(".checkpoints").exists()

@@ -17,7 +17,6 @@ QUICK = [
     "iris",
     "--methods",
     "standard",
-    "--only",
     "--seeds",
     "0",
 ]
@@ -47,7 +46,7 @@ def test_one_line_a_cell_on_stderr_and_the_table_on_stdout(tmp_path):
     [
         (["table9"], "there is no experiment 'table9'; choose from table1"),
         (["table2", "--seeds", "0-x"], "--seeds is '0-x'; expected whole numbers"),
-        (["table2", "--epochs-scale", "nan"], "epochs_scale is nan, expected a factor"),
+        (["table2", "--epochs", "0"], "epochs is 0, expected at least 1"),
         (["table2", "--labels", "specific"], "table2 has no specific labels, but random ones"),
     ],
 )

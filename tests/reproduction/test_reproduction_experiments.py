@@ -54,7 +54,7 @@ def test_the_released_loop_is_declared_by_weight_scaling_and_length():
 
 def test_options_change_every_cell():
     options = Options(
-        methods=("gl", "mae"), only=True, datasets=("tiny-imagenet",), seeds=(7,), epochs_scale=0.1,
+        methods=("gl", "mae"), datasets=("tiny-imagenet",), seeds=(7,), epochs=20,
         batch_size=64, train_size=300,
     )  # fmt: skip
     cells = EXPERIMENTS["table1"].cells(options)
@@ -64,12 +64,14 @@ def test_options_change_every_cell():
     }
     with pytest.raises(SettingsError, match="has none of the datasets iris, but cifar10"):
         EXPERIMENTS["table1"].cells(Options(datasets=("iris",)))
+    with pytest.raises(SettingsError, match="human has none of the methods mae, but standard"):
+        EXPERIMENTS["human"].cells(Options(methods=("mae",)))
     with pytest.raises(SettingsError, match="table2 has no specific labels, but random ones"):
         EXPERIMENTS["table2"].cells(Options(labels=("specific",)))
 
 
 def test_gl_and_its_refined_fit_are_one_unit_and_tables_stack_seeds():
-    asked = Options(methods=("standard", "gl", "gl+refine"), only=True, seeds=(0,), datasets=("svhn",))
+    asked = Options(methods=("standard", "gl", "gl+refine"), seeds=(0,), datasets=("svhn",))
     units = make_units([c for c in EXPERIMENTS["table1"].cells(asked) if c.ood.startswith("mini")])
     assert sorted(len(unit) for unit in units) == [1] * 2 + [2] * 2
     assert all([c.method for c in unit] == ["gl", "gl+refine"] for unit in units if len(unit) == 2)

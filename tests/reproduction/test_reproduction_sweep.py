@@ -40,7 +40,6 @@ options = Options(
     quick=True,
     datasets=("iris", "wine"),
     methods=("standard", "nl", "gl"),
-    only=True,
     store=Path(sys.argv[1]),
 )
 sweep.sweep(EXPERIMENTS["table2"], options, report)
@@ -88,7 +87,7 @@ def test_a_sweep_killed_with_kill_9_goes_on_where_it_was(tmp_path):
     whole = path.read_bytes()
     assert whole.count(b"\n") == 4
     path.write_bytes(whole + b'{"experiment": "table2", "key": "4f')  # killed in the middle of a line
-    asked = {"datasets": ("iris", "wine"), "methods": ("standard", "nl", "gl"), "only": True}
+    asked = {"datasets": ("iris", "wine"), "methods": ("standard", "nl", "gl")}
     outcome = run(EXPERIMENTS["table2"], path, quick=True, **asked)
     assert outcome.ran == len(outcome.cells) - 4 > 0
     assert path.read_bytes().startswith(whole)

@@ -53,45 +53,26 @@ def _say(out: Console, line: str, style: str | None = None) -> None:
     out.print(plain(line), markup=False, soft_wrap=True, style=style)
 
 
-def _estimated(summary: dict[str, Any], kind: str) -> str:
-    """The estimated share of a kind."""
-    from graylearn.audit.shares import part_in_words  # torch comes with it, which other commands need not
-
-    if kind not in summary["contamination"]:
-        return ""
-    return part_in_words(summary["contamination"][kind], summary["ranges"].get(kind))
-
-
-def _range(summary: dict[str, Any]) -> str | None:
-    """The share of what is wrong in all and its range; None where the set was not judged."""
-    ends = summary["ranges"].get("total")
-    if ends is None:
-        return None
-    share = summary["contamination"]["total"]
-    return f"estimated in all: {share:.1%}, 90% range {ends[0]:.1%} to {ends[1]:.1%}"
-
-
 def show_run(summary: dict[str, Any], *, with_data_notes: bool = False) -> None:
     """What a run found, what it measured, and where to look next; if asked what reading the data told."""
-    from graylearn.audit.shares import shown_shares  # torch comes with it, which other commands need not
+    # torch comes with it, which other commands need not
+    from graylearn.audit.shares import part_in_words, shown_shares
 
     out, shares = console(), shown_shares(summary["found"])
     heading = f"{Path(summary['data']).name}: {summary['samples']:,} samples, {summary['classes']} classes"
     _say(out, heading, style="bold")
     table = _table(["found"], ["samples", "share", "estimated"])
     for kind, count in summary["found"].items():
-        table.add_row(
-            MEANING.get(kind, kind),
-            f"{count:,}",
-            f"{shares[kind]:.1%}",
-            _estimated(summary, kind),
-        )
+        part, ends = summary["contamination"].get(kind, ...), summary["ranges"].get(kind)
+        estimated = "" if part is ... else part_in_words(part, ends)
+        table.add_row(MEANING.get(kind, kind), f"{count:,}", f"{shares[kind]:.1%}", estimated)
     out.print(table)
     if flagged := summary["suspected"]:
         sure = summary["sure"]
         _say(out, f"{counted(flagged, 'suspect')}: {sure:,} sure, {flagged - sure:,} for review")
-    if told := _range(summary):
-        _say(out, told)
+    if (ends := summary["ranges"].get("total")) is not None:
+        share = summary["contamination"]["total"]
+        _say(out, f"estimated in all: {share:.1%}, 90% range {ends[0]:.1%} to {ends[1]:.1%}")
     for note in [*summary["notes"], *(summary["data_notes"] if with_data_notes else ())]:
         _say(out, note)
     known = [(summary["id_word"], "id"), ("label", "label")]
@@ -168,32 +149,31 @@ def show_applied(summary: dict[str, Any]) -> None:
     if summary["copies_dropped"]:
         table.add_row("of them copies", f"{summary['copies_dropped']:,}")
     printed.print(table)
+    lines = []
     if gone := summary["classes_gone"]:
-        _say(printed, f"no sample is labelled {first_few([repr(name) for name in gone], 5)} any more")
+        lines.append(f"no sample is labelled {first_few([repr(name) for name in gone], 5)} any more")
     if count := summary["groups_contradicting"]:
         bear, stay = ("bears", "stays") if count == 1 else ("bear", "stay")
         left = f"{counted(count, 'group')} of copies {bear} different labels and {stay}"
-        _say(printed, f"{left}: decide in the report which label is right")
+        lines.append(f"{left}: decide in the report which label is right")
     if summary["undecided_suspects"]:
         rule = f"--suspects {summary['suspects']}"
         if (sure := summary["undecided_sure"]) not in (None, summary["undecided_suspects"]):
-            rule = (
-                f"{rule} for the {sure:,} that the audit is sure of, the others stay as they are; judge them "
+            rule += (
+                f" for the {sure:,} that the audit is sure of, the others stay as they are; judge them "
                 "in the report of this run, for an audit of what is left would find them less well"
             )
-        _say(printed, f"{counted(summary['undecided_suspects'], 'suspect')} had no decision: {rule}")
-    if summary["not_audited"]:
-        _say(
-            printed,
-            f"{counted(summary['not_audited'], 'sample')} held out to measure on were not audited, "
-            "and are in it as they were",
-        )
+        lines.append(f"{counted(summary['undecided_suspects'], 'suspect')} had no decision: {rule}")
+    if count := summary["not_audited"]:
+        told = f"{counted(count, 'sample')} held out to measure on were not audited"
+        lines.append(f"{told}, and are in it as they were")
     if count := summary["left_out"]:
-        rows = counted(count, "row")
-        _say(printed, f"{rows} without a label, or with an image that cannot be read: not audited, not in it")
+        told = f"{counted(count, 'row')} without a label, or with an image that cannot be read"
+        lines.append(f"{told}: not audited, not in it")
     if images := summary["images_left_out"]:
         told = f"{counted(len(images), 'image')} that could not be read, or came since"
-        _say(printed, f"{told}: not audited, not in it ({first_few(images, 5)})")
+        lines.append(f"{told}: not audited, not in it ({first_few(images, 5)})")
     if summary["note"] is not None:
-        _say(printed, summary["note"])
-    _say(printed, f"written to {_near(summary['out'])}")
+        lines.append(summary["note"])
+    for line in (*lines, f"written to {_near(summary['out'])}"):
+        _say(printed, line)

@@ -51,7 +51,7 @@ from graylearn.errors import CheckpointError, FolderTakenError, GraylearnError, 
 from graylearn.paths import as_path
 from graylearn.runs.files import write_json
 from graylearn.runs.settings import RunSettings, first_difference, read_settings, settings_from, to_toml
-from graylearn.runs.source import Source, is_older, other_images, what_changed
+from graylearn.runs.source import Source, other_images, what_changed
 
 _LOCK = ".lock"
 KIND = "run"
@@ -331,8 +331,6 @@ def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:
 def _changed(folder: RunFolder, settings: RunSettings) -> str | None:
     """What of the data is no longer as the run read it; None where nothing is, or it cannot be told."""
     data = Path(settings.data)
-    if is_older(data, folder.environment):
-        return None
     try:
         saved = folder.source()
         if saved.origin.path != settings.data:  # an address, or labels of several people brought together

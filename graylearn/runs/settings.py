@@ -6,7 +6,7 @@ import json
 import shlex
 import tomllib
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -197,22 +197,21 @@ def read_settings(path: str | Path) -> dict[str, Any]:
         content = file.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise SettingsError(f"the settings in {file} cannot be read ({error})") from error
-    values: Any
-    if file.suffix.lower() in (".yaml", ".yml"):
+    suffix = file.suffix.lower()
+    if suffix in (".yaml", ".yml"):
         import yaml
 
-        try:
-            values = yaml.safe_load(content)
-        except (yaml.YAMLError, RecursionError) as error:  # brackets without end
-            raise SettingsError(f"{file} is not valid YAML ({_one_line(error)})") from error
-        values = {} if values is None else values
-    elif file.suffix.lower() == ".toml":
-        try:
-            values = tomllib.loads(content)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise SettingsError(f"{file} is not valid TOML ({_one_line(error)})") from error
+        parse: Callable[[str], Any] = yaml.safe_load
+    elif suffix == ".toml":
+        parse = tomllib.loads
     else:
         raise SettingsError(f"{file} ends in {file.suffix!r}; settings are .toml, .yaml or .yml")
+    try:
+        values = parse(content)
+    except Exception as error:  # each has its own, and brackets without end another
+        kind = "TOML" if suffix == ".toml" else "YAML"
+        raise SettingsError(f"{file} is not valid {kind} ({' '.join(str(error).split())})") from error
+    values = {} if values is None else values
     if not isinstance(values, dict):
         raise SettingsError(f"{file} holds {type(values).__name__}; expected names and values, as in seed: 1")
     settings_from(values, str(file))  # refuses what is wrong while the file can still be named
@@ -245,12 +244,9 @@ def first_difference(before: RunSettings, now: RunSettings) -> str | None:
         old, new = getattr(before, name), getattr(now, name)
         if old == new or (name in RESOLVED and new in (None, "auto")):
             continue
-        return f"{name} was {_shown(old)} and is now {_shown(new)}"
+        old, new = ("not given" if each is None else repr(each) for each in (old, new))
+        return f"{name} was {old} and is now {new}"
     return None
-
-
-def _shown(value: Any) -> str:
-    return "not given" if value is None else repr(value)
 
 
 def _toml_value(value: Any) -> str:
@@ -271,9 +267,7 @@ def _checked(name: str, value: Any, source: str) -> Any:
     if value is None and type(None) in options:
         return None
     kind = next(option for option in options if option is not type(None))
-    texts = [
-        each for each in (value if isinstance(value, list | tuple) else [value]) if isinstance(each, str)
-    ]
+    texts = [str(each) for each in (value if isinstance(value, list | tuple) else [value])]
     if any(text.encode(errors="replace").decode() != text for text in texts):
         raise SettingsError(f"{source}: {name} is {value!r}, which holds half of a character")
     if get_origin(kind) is tuple:
@@ -282,9 +276,8 @@ def _checked(name: str, value: Any, source: str) -> Any:
         return tuple(str(item) for item in value)
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
-            raise SettingsError(
-                f"{source}: {name} is {value!r}; it must be one of {', '.join(map(str, get_args(kind)))}"
-            )
+            choices = ", ".join(map(str, get_args(kind)))
+            raise SettingsError(f"{source}: {name} is {value!r}; it must be one of {choices}")
         return value
     if kind is str and isinstance(value, str | int) and not isinstance(value, bool):
         return str(value)  # a column called 0 needs no quotes in YAML
@@ -297,7 +290,3 @@ def _checked(name: str, value: Any, source: str) -> Any:
         return value
     words = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
     raise SettingsError(f"{source}: {name} is {value!r}; expected {words[kind]}")
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())

@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +16,6 @@ from graylearn.data.formats.images import listed
 from graylearn.data.options import PIXELS_SIZE, ReadOptions
 from graylearn.data.samples import Label
 from graylearn.errors import DataError
-from graylearn.paths import matching
 
 Way = Literal["columns", "pixels", "image-embedding", "text-embedding", "numbers"]
 
@@ -118,14 +116,3 @@ def other_images(data: Path, ids: Sequence[str]) -> list[str]:
         warnings.simplefilter("ignore")  # what is no image was told when it was read
         names = listed(data, ReadOptions(labelled=False))[0]  # a class folder may be empty by now
     return sorted({name for name in names if "/" in name} - set(ids))
-
-
-def is_older(data: Path, than: Path) -> bool:
-    """Whether every file of the data was last touched before a file was written: no need to read them."""
-    try:
-        limit = than.stat().st_mtime
-        files = chain([data], data.rglob("*")) if data.is_dir() else [data] * data.exists() or matching(data)
-        # the second changes wherever a file is written or moved, whatever time a copy was given
-        return all(max(found.st_mtime, found.st_ctime) < limit for found in (each.stat() for each in files))
-    except OSError:
-        return False

@@ -28,11 +28,7 @@ _SIGNS = (
     Sign(b"PAR1", ".parquet", "a Parquet file: let its name end in .parquet"),
     Sign(b"ARROW1", ".arrow", "an Arrow file: let its name end in .arrow"),
     Sign(b"\xff\xff\xff\xff", ".arrow", "an Arrow stream: let its name end in .arrow"),
-    Sign(
-        b"PK\x03\x04",
-        ".xlsx",
-        "a spreadsheet or a zip archive: let its name end in .xlsx, or in .csv.zip",
-    ),
+    Sign(b"PK\x03\x04", ".xlsx", "a spreadsheet or a zip archive: let its name end in .xlsx, or .csv.zip"),
     Sign(b"\xd0\xcf\x11\xe0", "", "an old spreadsheet: save it as CSV (UTF-8) and give that"),
     Sign(b"SQLite format 3\x00", ".sqlite", "an SQLite database: let its name end in .sqlite"),
     Sign(b"\x1f\x8b", ".csv.gz", "compressed by gzip: let its name end in .gz"),

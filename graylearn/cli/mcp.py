@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from functools import lru_cache, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -139,7 +139,7 @@ def served(folder: Path) -> Any:
 
         kind: mislabelled alone, or ood (belongs to no class) alone. undecided: only those without a decision.
         """
-        shown = _Shown.of(within(run))
+        shown = _Shown(within(run))
         made = decided(shown)
         rows = [
             row
@@ -153,7 +153,7 @@ def served(folder: Path) -> Any:
     @tool
     def look(run: str, id: str) -> list[Any]:
         """Look at one sample: its row, text or picture, its evidence, and the samples nearest to it."""
-        shown = _Shown.of(within(run))
+        shown = _Shown(within(run))
         row = shown.row(id)
         told, picture = shown.content(row)
         about = {**shown.evidence(row), "content": told, "nearest": shown.nearest(row)}
@@ -165,7 +165,7 @@ def served(folder: Path) -> Any:
 
         by: who decided, a person's name or the assistant's. Nothing is changed before apply.
         """
-        shown = _Shown.of(within(run))
+        shown = _Shown(within(run))
         if not by.strip():
             raise SettingsError("by is empty: name who decided")
         client = context.session.client_params
@@ -195,7 +195,7 @@ def served(folder: Path) -> Any:
         """
         from graylearn.report import Decision
 
-        shown = _Shown.of(within(run))
+        shown = _Shown(within(run))
         within(str(Path(shown.run.source().origin.path)))
         made = [
             Decision(each["id"], each["decision"], each["label"] or None, each["given"], each["run"])
@@ -265,25 +265,13 @@ class _Shown:
         self.main: dict[str, Any] = json.loads(blocks[0][1])
         self._previews = [block for _, block in blocks[1:]]
         self.ids = [str(each) for each in self.main["id"]]
-        self._at = {name: row for row, name in enumerate(self.ids)}
-        self._row_of = {index: row for row, index in enumerate(self.main["index"])}
-        self._places = {
-            what: {index: at for at, index in enumerate((self.main["beside"][what] or {"of": ()})["of"])}
-            for what in ("likely", "nearest")
-        }
         self.suspects = [row for row, is_suspect in enumerate(self.main["suspected"]) if is_suspect == "1"]
-
-    @staticmethod
-    def of(folder: Path) -> "_Shown":
-        """The report as it is now, read once."""
-        report = folder / "report.html"
-        return _read(folder, report.stat().st_mtime_ns if report.is_file() else 0)
 
     def row(self, name: str) -> int:
         """Where a sample stands among those listed."""
-        if name not in self._at:
+        if name not in self.ids:
             raise DataError(f"{name!r} is no sample that the report of {self.folder} lists")
-        return self._at[name]
+        return self.ids.index(name)
 
     def label(self, row: int) -> str:
         """The label that was given."""
@@ -314,10 +302,10 @@ class _Shown:
 
     def _beside(self, what: str, row: int, count: int) -> list[list[int]]:
         """What stands beside a sample, by the names of its columns; empty where nothing does."""
-        found = self.main["beside"][what]
-        at = self._places[what].get(self.main["index"][row])
-        if at is None:
+        found, index = self.main["beside"][what] or {"of": ()}, self.main["index"][row]
+        if index not in found["of"]:
             return []
+        at = found["of"].index(index)
         return [found[name][at * count :][:count] for name in ("classes", "chance", "index") if name in found]
 
     def _likely(self, row: int) -> dict[str, float]:
@@ -329,7 +317,8 @@ class _Shown:
     def nearest(self, row: int) -> list[dict[str, str]]:
         """The samples most like it, and their labels, as far as the report lists them."""
         found = self._beside("nearest", row, self.main["beside"]["compared"])
-        rows = [self._row_of[each] for each in (found[0] if found else ()) if each in self._row_of]
+        listed = self.main["index"]
+        rows = [listed.index(each) for each in (found[0] if found else ()) if each in listed]
         return [{"id": self.ids[each], "label": self.label(each)} for each in rows]
 
     def content(self, row: int) -> tuple[Any, tuple[str, bytes] | None]:
@@ -345,8 +334,3 @@ class _Shown:
         return (
             item[1] if item[0] == "text" else dict(zip(about["columns"][item[1]], item[2], strict=True))
         ), None
-
-
-@lru_cache(maxsize=4)
-def _read(folder: Path, changed: int) -> _Shown:
-    return _Shown(folder)

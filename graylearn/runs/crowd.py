@@ -53,11 +53,6 @@ class Opinions:
     """(N, A) a column an annotator, missing where one said nothing."""
 
 
-def has_annotators(settings: RunSettings) -> bool:
-    """Whether the labels are to be brought together first."""
-    return bool(settings.annotators) or settings.annotations is not None
-
-
 def with_consensus(
     settings: RunSettings, folder: RunFolder, progress: RunProgress, *, by_views: bool = True
 ) -> tuple[RunSettings, Crowd]:

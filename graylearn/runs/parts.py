@@ -8,7 +8,7 @@ kept, so that a run that was stopped goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -53,8 +53,6 @@ from graylearn.runs.source import LABELS, Encoding
 from graylearn.runs.verdicts import Found, Judged, counted_by
 from graylearn.training.devices import choose
 
-Engine = Callable[[list[Path], Callable[[Path], None]], Iterator[Path]]
-"""An engine: carries out a function on the folders of parts, and gives each when it is done."""
 _LOOK = 5 * 8
 """Bytes that are kept of what a picture looks like."""
 _AT_ONCE = 10_000
@@ -268,22 +266,13 @@ def audit_all(opened: Opened, files: PartFiles, progress: RunProgress) -> None:
 
     with progress.working("auditing parts", files.parts) as advance:
         advance(files.parts - len(todo))
-        for _ in _engine(settings)(todo, one):
+        done: Iterator[Any] = map(one, todo)
+        if settings.engine == "ray":
+            from graylearn.runs.ray_engine import on_ray
+
+            done = on_ray(settings.address, todo, one)
+        for _ in done:
             advance(1)
-
-
-def _engine(settings: RunSettings) -> Engine:
-    if settings.engine == "ray":
-        from graylearn.runs.ray_engine import on_ray
-
-        return on_ray(settings.address)
-
-    def here(folders: list[Path], work: Callable[[Path], None]) -> Iterator[Path]:
-        for folder in folders:
-            work(folder)
-            yield folder
-
-    return here
 
 
 def _gathered(files: PartFiles, path: Path, count: int) -> NDArray[Any]:

@@ -17,26 +17,22 @@ from graylearn.estimator import GrayClassifier
 from graylearn.extras import require
 
 
-def on_ray(address: str | None) -> Callable[[list[Path], Callable[[Path], None]], Iterator[Path]]:
-    """An engine for `graylearn.runs.parts`: each part is a task that takes one core."""
-
-    def carry_out(folders: list[Path], work: Callable[[Path], None]) -> Iterator[Path]:
-        ray = require("ray", "ray")
-        ours = not ray.is_initialized()
+def on_ray(address: str | None, folders: list[Path], work: Callable[[Path], None]) -> Iterator[Path]:
+    """Carry out a function on the folders of parts, each a task of one core; gives each when it is done."""
+    ray = require("ray", "ray")
+    ours = not ray.is_initialized()
+    if ours and folders:
+        ray.init(address=address, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    try:
+        task = ray.remote(max_retries=3)(work)
+        waiting = {task.remote(folder.absolute()): folder for folder in folders}
+        while waiting:
+            (done,), _ = ray.wait(list(waiting), num_returns=1)
+            ray.get(done)  # raises what the task raised
+            yield waiting.pop(done)
+    finally:
         if ours and folders:
-            ray.init(address=address, include_dashboard=False, log_to_driver=False, configure_logging=False)
-        try:
-            task = ray.remote(max_retries=3)(work)
-            waiting = {task.remote(folder.absolute()): folder for folder in folders}
-            while waiting:
-                (done,), _ = ray.wait(list(waiting), num_returns=1)
-                ray.get(done)  # raises what the task raised
-                yield waiting.pop(done)
-        finally:
-            if ours and folders:
-                ray.shutdown()
-
-    return carry_out
+            ray.shutdown()
 
 
 class Predictor:

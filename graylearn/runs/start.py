@@ -25,7 +25,7 @@ from graylearn.methods import as_method
 from graylearn.nets import check_name
 from graylearn.runs import report
 from graylearn.runs.copies import copies_among
-from graylearn.runs.crowd import crowd_of_samples, has_annotators, with_consensus
+from graylearn.runs.crowd import crowd_of_samples, with_consensus
 from graylearn.runs.files import write_json
 from graylearn.runs.fit import fit_stages
 from graylearn.runs.folder import RunFolder, check_same_data, writing
@@ -96,7 +96,7 @@ def _made(
     """All files of the run; gives its summary."""
     began, crowd = time.perf_counter(), None
     reading = settings
-    if has_annotators(settings):
+    if settings.annotators or settings.annotations is not None:  # whose labels are brought together first
         reading, crowd = with_consensus(settings, folder, progress, by_views=not is_large(settings))
     data = take(reading, folder.stages, progress, source)
     if crowd is not None:  # with the settings that would repeat the run, not those that read the consensus

@@ -62,8 +62,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
       that says so where the training data missed many.
     - Bools: 0 and 1. Dates: seconds, year, month, day, weekday and hour, as numbers.
     - Text such as 1.234,56 €, 12.5% or 31.12.2024 is numbers or dates where one way alone reads the column.
-    - Categories: one column each for those that are not rare, one for all others. Past `max_categories`, what
-      the text looks like is added as hashed letter groups, where that tells more of the labels.
+    - Categories, in capitals or not: one column each for those that are not rare, one for all others. Past
+      `max_categories`, what the text looks like is added as hashed letter groups, where that tells more of
+      the labels.
     - Constant columns, and columns that seem to be ids, are dropped by default; the latter with a warning.
 
     At predict time columns are found by name; more of them are passed over, and a missing one is an error.

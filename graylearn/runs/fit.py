@@ -1,7 +1,7 @@
 """The fits of a run, stage by stage: first fit, audit, refined fit, and cross entropy to compare with.
 
 Each stage leaves its result in the run folder, so that a run that was interrupted or killed goes on where it
-stopped: single networks from their last checkpoint, the audit and the finished classifier from their files.
+stopped: single networks from their last checkpoint, the audit from its file.
 A set larger than memory is learned from the files of its parts, one in memory at a time: samples were dealt
 to parts by chance, so an epoch reads the parts in a new order, and each in a new order of its samples.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,7 +26,7 @@ from torch import Tensor, nn
 from graylearn.array_types import Ints
 from graylearn.audit import Audit
 from graylearn.audit.parts import PartFiles, features_of, groups_of, labels_of, rows_of
-from graylearn.data.atomic import replacing_folder, write_array
+from graylearn.data.atomic import replacing_folder
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import chosen_for_test
 from graylearn.errors import DataError
@@ -36,9 +35,7 @@ from graylearn.estimator.calibration import ENOUGH
 from graylearn.estimator.fitting import Some, fit_batches
 from graylearn.estimator.inputs import InputEncoder, is_images
 from graylearn.estimator.pipeline import Made, Run, Stage, Stages
-from graylearn.estimator.saving import write_classifier
 from graylearn.options import Learning
-from graylearn.runs.files import write_json
 from graylearn.runs.prepare import Prepared
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import CALLED, RunSettings
@@ -144,14 +141,13 @@ def fit_stages(prepared: Prepared, folder: Path, progress: RunProgress) -> Fitte
     An audit alone trains no network that it does not ask: neither a first fit, whose confidences only the
     audit by history reads, nor anything to measure, where there is no test set.
     """
-    settings, test = prepared.settings, prepared.test
+    settings, test, stages = prepared.settings, prepared.test, FolderStages(folder, progress)
     by_history = settings.mode == "history" or (settings.mode == "auto" and is_images(prepared.train.x))
     if settings.command == "audit" and not by_history and test is None:
         tell_unused(settings, progress, OF_A_FIT, "; --mode history asks one that is trained as you say")
         alone = make_classifier(settings)
-        stages = FolderStages(folder, progress)
         return Fitted(alone, alone.audit_only(prepared.train, stages=stages), {}, None, stages.logs)
-    classifier, first_said, logs = _fitted(prepared, folder, progress)
+    classifier = make_classifier(settings).fit(prepared.train, stages=stages)
     audit = classifier.audit_
     assert audit is not None
     said: dict[str, NDArray[np.float64]] = {}
@@ -160,13 +156,15 @@ def fit_stages(prepared: Prepared, folder: Path, progress: RunProgress) -> Fitte
         labels = test_labels(test, classifier)
         if settings.method != "standard":
             standard = make_classifier(settings, method="standard", audit=None, refine=False)
-            standard.fit(prepared.train, stages=FolderStages(folder, progress, "standard", logs))
+            standard.fit(prepared.train, stages=FolderStages(folder, progress, "standard", stages.logs))
             said["standard"] = standard.predict_proba(test)
-        said["gray" if settings.method in ("auto", "gl") else settings.method] = first_said
+        first = copy.copy(classifier)
+        first.network_ = cast("nn.Module", stages.first_network)
+        said["gray" if settings.method in ("auto", "gl") else settings.method] = first.predict_proba(test)
         if classifier.refined_ or classifier.members_ > 1:
             way = "refined" if classifier.refined_ else f"committee of {classifier.members_}"
             said[way] = classifier.predict_proba(test)
-    return Fitted(classifier, audit, said, labels, logs)
+    return Fitted(classifier, audit, said, labels, stages.logs)
 
 
 def tell_unused(
@@ -175,28 +173,6 @@ def tell_unused(
     """Say which of these settings an audit passes over, and what to do instead."""
     if unused := [name for name in names if getattr(settings, name) != getattr(RunSettings, name)]:
         progress.note(f"passing over {', '.join(unused)}: this audit trains no network{instead}")
-
-
-def _fitted(
-    prepared: Prepared, folder: Path, progress: RunProgress
-) -> tuple[GrayClassifier, NDArray[np.float64], dict[str, list[dict[str, Any]]]]:
-    """The classifier, what its first fit said of the test set, and the logs; from files where finished."""
-    finished, said_file, log_file = folder / "fitted", folder / "said.npy", folder / "logs.json"
-    if (finished / "model.json").exists():
-        logs: dict[str, list[dict[str, Any]]] = json.loads(log_file.read_text(encoding="utf-8"))
-        return GrayClassifier.load(finished), np.load(said_file, allow_pickle=False), logs
-    stages = FolderStages(folder, progress)
-    classifier = make_classifier(prepared.settings).fit(prepared.train, stages=stages)
-    said = np.empty((0, len(classifier.classes_)))
-    if prepared.test is not None:
-        first = copy.copy(classifier)
-        first.network_ = cast("nn.Module", stages.first_network)
-        said = first.predict_proba(prepared.test)
-    write_array(said_file, said)
-    write_json(log_file, stages.logs)
-    with replacing_folder(finished) as partial:  # last: a folder that has it has the others
-        write_classifier(classifier, partial)
-    return classifier, said, stages.logs
 
 
 def make_classifier(settings: RunSettings, **others: Any) -> GrayClassifier:

@@ -17,8 +17,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graylearn.data.atomic import replacing
@@ -326,11 +324,9 @@ def _sentences(samples: Samples) -> str | None:
     return str(samples.x.columns[0]) if holds else None
 
 
-TIMES, A_ROW = 5, 3_500
-"""Bytes that a run takes at its peak for each byte of its numbers, and for each sample beside them: a fit of
-200,000 x 50 peaks 990 MB above one of 20,000."""
-OTHERS = 8
-"""The same for each byte of a file that does not tell its number of rows."""
+TIMES, A_ROW = {"parquet": 20}, 3_500
+"""Bytes that a run takes at its peak for each byte of a file, 8 of one that is not packed, and for each image
+beside its pixels."""
 OF_FREE = 0.7
 """Share of the free memory from which on it is told."""
 IN_PARTS = ("parquet", "delimited", "json", "folder", "hugging_face")
@@ -353,24 +349,15 @@ def tight(settings: RunSettings) -> str | None:
 
 
 def expected_bytes(path: Path, size: int) -> int:
-    """About what a run takes beside the program itself, by what files tell; images at `size` pixels."""
+    """About what a run takes beside the program itself, by the size of the files; images at `size` pixels."""
     form = format_of(path).name
     if form == "folder":
         names = (name for _, _, inside in os.walk(path) for name in inside)
         images = sum(Path(name).suffix.lower() in IMAGE_SUFFIXES for name in names)
         return images * (size * size * CHANNELS + A_ROW)
-    if form == "parquet":
-        try:
-            tables = [pq.read_metadata(part) for part in parts_of(path)]
-        except (OSError, pa.ArrowException):
-            return 0  # reading it will tell what is wrong
-        groups = [table.row_group(number) for table in tables for number in range(table.num_row_groups)]
-        rows = int(sum(table.num_rows for table in tables))
-        stored = int(sum(group.total_byte_size for group in groups))
-        numbers = 8 * rows * max((table.num_columns for table in tables), default=0)
-        return TIMES * max(numbers, stored) + A_ROW * rows
-    files = arrow_files(path) if form == "hugging_face" else [path]
-    return OTHERS * sum(file.stat().st_size for file in files if file.is_file())
+    parts = {"hugging_face": arrow_files, "parquet": parts_of}
+    files = parts[form](path) if form in parts else [path]
+    return TIMES.get(form, 8) * sum(file.stat().st_size for file in files if file.is_file())
 
 
 def free_bytes() -> int | None:

@@ -107,6 +107,11 @@ def settle(path: Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
+def standing(path: Path) -> Path:
+    """The folder to read: itself, or the one before it where a process was killed between their names."""
+    return path if path.exists() or not _old(path).is_dir() else _old(path)
+
+
 def _old(path: Path) -> Path:
     return path.with_name(f".graylearn-old-{path.name}")
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from graylearn.audit import Audit
-from graylearn.data.atomic import checksum, replacing, signature, write_text
+from graylearn.data.atomic import checksum, replacing, signature, standing, write_text
 from graylearn.data.batches.augment import Augment, PixelScale
 from graylearn.data.batches.base import Preparation
 from graylearn.data.samples import plain_classes
@@ -45,7 +45,8 @@ from graylearn.training.checkpoint import pack, unpack
 
 Kind = TypeVar("Kind", bound=FittedClassifier)
 
-_FORMAT = "graylearn.GrayClassifier"
+_PLAIN = {"n_features_in_": int, "n_iter_": int, "members_": int, "refined_": bool}
+"""What model.json holds as it is, and its type."""
 _MANIFEST, _WEIGHTS, _HISTORY, _AUDIT = "model.json", "weights.safetensors", "history.npz", "audit"
 _AUDITED = (f"{_AUDIT}/audit.json", f"{_AUDIT}/arrays.npz")
 _LONGEST = 1 << 12
@@ -82,7 +83,7 @@ def write_classifier(classifier: FittedClassifier, folder: Path) -> None:
         (folder / _AUDIT).mkdir()
         classifier.audit_.write(folder / _AUDIT)
     content = _content(classifier, folder)
-    manifest = {"format": _FORMAT, "sha256": checksum(content), "model": content}
+    manifest = {"sha256": checksum(content), "model": content}
     write_text(folder / _MANIFEST, json.dumps(manifest, indent=1))
     write_text(folder / CARD, card(classifier))
 
@@ -108,11 +109,8 @@ def _content(classifier: FittedClassifier, folder: Path) -> dict[str, Any]:
         "classes_type": classifier.classes_.dtype.str if classifier.classes_.dtype != object else "object",
         "encoder": classifier.encoder_.to_json(),
         "pixels": None if scale is None else {"mean": list(scale.mean), "std": list(scale.std)},
-        "n_features_in": int(classifier.n_features_in_),
+        **{name: kind(getattr(classifier, name)) for name, kind in _PLAIN.items()},
         "feature_names_in": None if names is None else [str(name) for name in names],
-        "n_iter": int(classifier.n_iter_),
-        "members": int(classifier.members_),
-        "refined": bool(classifier.refined_),
         "audited": classifier.audit_ is not None,
         "files": {name: _signature(folder / name) for name in files},
     }
@@ -120,22 +118,12 @@ def _content(classifier: FittedClassifier, folder: Path) -> dict[str, Any]:
 
 def load_classifier(kind: type[Kind], path: str | Path, given: dict[str, Any]) -> Kind:
     """Read what `save_classifier` wrote. `given` are parameters instead of the saved ones."""
-    folder = Path(path)
+    folder = standing(Path(path))
     manifest = _read_manifest(folder)
     try:
-        return _loaded(kind, folder, manifest, given)
-    except CheckpointError:
-        if _read_manifest(folder) == manifest:
-            raise
-        return load_classifier(kind, path, given)  # another process saved while this one read
-
-
-def _loaded(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: dict[str, Any]) -> Kind:
-    try:
         return _restored(kind, folder, manifest, given)
-    except CheckpointError:
-        raise
     except (
+        CheckpointError,
         KeyError,
         TypeError,
         ValueError,
@@ -146,6 +134,10 @@ def _loaded(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: dic
         RecursionError,
         safetensors.SafetensorError,
     ) as error:
+        if _read_manifest(folder) != manifest:
+            return load_classifier(kind, path, given)  # another process saved while this one read
+        if isinstance(error, CheckpointError):
+            raise
         raise CheckpointError(
             f"the classifier in {folder} cannot be used ({error}): save it again"
         ) from error
@@ -171,15 +163,14 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
             raise CheckpointError(f"{folder / name} is damaged, its bytes are not the ones that were written")
     classifier.encoder_ = InputEncoder.from_json(manifest["encoder"])
     classifier.classes_ = _classes(manifest["classes"], manifest["classes_type"])
-    classifier.n_features_in_ = int(manifest["n_features_in"])
+    for name, made in _PLAIN.items():
+        setattr(classifier, name, made(manifest[name]))
     if manifest["feature_names_in"] is not None:
         classifier.feature_names_in_ = np.array(manifest["feature_names_in"], dtype=object)
     _check_columns(classifier)
     pixels = manifest["pixels"]
     scale = None if pixels is None else PixelScale(tuple(pixels["mean"]), tuple(pixels["std"]))
     classifier.preparation_ = Preparation(scale=scale)
-    classifier.n_iter_, classifier.refined_ = int(manifest["n_iter"]), bool(manifest["refined"])
-    classifier.members_ = int(manifest["members"])
     tensors = safetensors.torch.load((folder / _WEIGHTS).read_bytes())
     classifier.network_ = _network_of(classifier, _part(tensors, _NETWORK), folder)
     classifier.reference_ = {name: value.numpy() for name, value in _part(tensors, _REFERENCE).items()}
@@ -265,10 +256,10 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"there is no saved classifier in {folder} ({error})") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
-        raise CheckpointError(f"{path} is not of a saved classifier: expected format {_FORMAT!r}")
-    content = manifest.get("model")
-    if not isinstance(content, dict) or manifest.get("sha256") != checksum(content):
+    content = manifest.get("model") if isinstance(manifest, dict) else None
+    if not isinstance(content, dict):
+        raise CheckpointError(f"{path} is not of a saved classifier")
+    if manifest.get("sha256") != checksum(content):
         raise CheckpointError(f"{path} is damaged: its checksum does not fit; save the classifier again")
     return content
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -131,37 +132,15 @@ class Dispatch:
         of_all: Callable[[Tensor], Tensor] | None = None,
     ) -> Tensor:
         """The loss of each sample of the batch, (models * N,); `of_all` as in Step."""
-        if self.single:
-            forward = self.learner.forward_again
-            step = Step(
-                batch.inputs,
-                batch.target,
-                batch.index,
-                output,
-                epoch,
-                lambda inputs: forward(inputs, 0),
-                of_all,
-            )
-            return _checked(self.groups[0].method.loss(step), batch.target)
-        size = batch.inputs.shape[1]
-        groups = self._calls(size)
-        sizes = [group.models * size for group in groups]
-        index = (batch.index.view(-1, size) - self.first_index).view(-1)
-        features = [None] * len(sizes) if output.features is None else output.features.split_with_sizes(sizes)
+        calls = [(self.groups[0], batch.inputs, batch.target, batch.index, output)]
+        if not self.single:
+            calls = self._calls(batch, output)
         parts = []
-        for group, inputs, target, own_index, logits, penultimate in zip(
-            groups,
-            batch.inputs.flatten(0, 1).split_with_sizes(sizes),
-            batch.target.split_with_sizes(sizes),
-            index.split_with_sizes(sizes),
-            output.logits.split_with_sizes(sizes),
-            features,
-            strict=True,
-        ):
-            own = Output(logits, penultimate)
-            step = Step(inputs, target, own_index, own, epoch, self._forward_of(group))
+        for group, inputs, target, index, own in calls:
+            forward = partial(self.learner.forward_again, model=group.first)
+            step = Step(inputs, target, index, own, epoch, forward, of_all)
             parts.append(_checked(group.method.loss(step), target))
-        return torch.cat(parts)
+        return parts[0] if self.single else torch.cat(parts)
 
     def no_losses(self, batch: Batch, epoch: int, of_all: Callable[[Tensor], Tensor]) -> None:
         """Take part in a step of which this process has no sample, if the method reads the whole batch."""
@@ -169,19 +148,28 @@ class Dispatch:
             logits = torch.zeros(0, self.num_classes, device=self.first_index.device)
             self.losses(batch, Output(logits, None), epoch, of_all)
 
-    def _calls(self, size: int) -> list[_Group]:
-        """Which models share a call of the loss: on the CPU few enough for its form for small batches."""
+    def _calls(self, batch: Batch, output: Output) -> list[tuple[_Group, Tensor, Tensor, Tensor, Output]]:
+        """The batch by the models that share a call of the loss: on the CPU few enough for its form for small
+        batches."""
+        size = batch.inputs.shape[1]
         most = max(1, LIMIT // (size * self.num_classes))
-        if self.first_index.device.type != "cpu" or all(group.models <= most for group in self.groups):
-            return self.groups
-        return [
-            replace(group, first=group.first + start, models=min(most, group.models - start))
-            for group in self.groups
-            for start in range(0, group.models, most)
+        groups = self.groups
+        if self.first_index.device.type == "cpu" and any(group.models > most for group in groups):
+            groups = [
+                replace(group, first=group.first + start, models=min(most, group.models - start))
+                for group in groups
+                for start in range(0, group.models, most)
+            ]
+        sizes = [group.models * size for group in groups]
+        index = (batch.index.view(-1, size) - self.first_index).view(-1)
+        cut = [
+            each.split_with_sizes(sizes)
+            for each in (batch.inputs.flatten(0, 1), batch.target, index, output.logits)
         ]
-
-    def _forward_of(self, group: _Group) -> Callable[[Tensor], Output]:
-        return lambda inputs: self.learner.forward_again(inputs, group.first)
+        features = [None] * len(sizes) if output.features is None else output.features.split_with_sizes(sizes)
+        *others, logits = cut
+        outputs = [Output(*pair) for pair in zip(logits, features, strict=True)]
+        return list(zip(groups, *others, outputs, strict=True))
 
     def state(self) -> list[dict[str, Any]]:
         """What a checkpoint keeps of the methods."""

@@ -165,7 +165,7 @@ def resign(folder, name):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"members": 10**9}, "do not fit the network"),
+        ({"members_": 10**9}, "do not fit the network"),
         ({"classes_type": "<U99999999"}, "classes are of type '<U99999999', far longer than any of them"),
         ({"feature_names_in": ["a", "b", "c", "d", "meadow"]}, "names of the columns do not fit"),
         ({"encoder": {"shape": [10**12]}}, "do not fit the network"),

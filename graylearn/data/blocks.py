@@ -232,12 +232,9 @@ class _TableBlocks(Blocks):
             seen.update(map(str, ids[np.isin(_digests(ids), repeated[:100])]))
         twice = [name for name, count in seen.items() if count > 1]  # and not of one digest by chance
         if twice:
-            raise DataError(
-                f"{self.name}: {counted(len(repeated), 'id')} in column {self.id!r} "
-                f"occur{'s' * (len(repeated) == 1)} more than once (such as {first_few(twice[:5])}); "
-                "make ids unique",
-                Hint("id", False, "to count the rows instead"),
-            )
+            many = f"{counted(len(repeated), 'id')} in column {self.id!r} occur{'s' * (len(repeated) == 1)}"
+            told = f"{many} more than once (such as {first_few(twice[:5])}); make ids unique"
+            raise DataError(f"{self.name}: {told}", Hint("id", False, "to count the rows instead"))
 
     def pieces(self, classes: Sequence[Label], start: int) -> Iterator[Piece]:
         options = replace(self.options, classes=classes if self.options.labelled else None)

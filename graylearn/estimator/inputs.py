@@ -29,6 +29,7 @@ from graylearn.errors import DataError, GraylearnError
 MAX_REPEATS = 8
 """Whole-number weights are carried out by repeating rows while that makes the set at most so much larger."""
 _SAME_ROWS = "give rows of the columns that it was fitted on"
+_PLAIN: dict[str, type] = {"b": np.bool_, "i": np.int64, "u": np.uint64}
 _LABELS = "give one label per sample, in one axis, and not the name of a column"
 
 
@@ -156,27 +157,21 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
         )
     note_order(y, samples)
     labels = as_plain(y)
-    if isinstance(labels, pd.DataFrame):
-        labels = labels.to_numpy()
+    labels = labels.to_numpy() if isinstance(labels, pd.DataFrame) else labels
     if (
         isinstance(labels, pd.Series)
-        and not isinstance(labels.dtype, np.dtype)
         and labels.dtype.kind in "biu"
+        and not isinstance(labels.dtype, np.dtype)
     ):
         # nullable whole numbers and bools, which scikit-learn would turn into floats
-        plain = {"b": np.bool_, "i": np.int64, "u": np.uint64}[labels.dtype.kind]
-        labels = labels.to_numpy(dtype=object if labels.isna().any() else plain)
+        labels = labels.astype(object) if labels.isna().any() else labels.to_numpy(_PLAIN[labels.dtype.kind])
     with refused(_LABELS):
         labels = column_or_1d(labels, warn=True)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError("Input y contains NaN or infinity: give each sample a label, or leave it out")
-    encode_labels(labels)  # refuses labels that are missing, or of several types
-    if labels.dtype == object:
-        large = [label for label in labels if isinstance(label, int) and not -(2**63) <= label < 2**63]
-        if large:
-            raise DataError(
-                f"y holds {large[0]}, too large for 64 bits: make all labels text (y.astype(str))"
-            )
+    names = encode_labels(labels)[1]  # refuses labels that are missing, or of several types
+    if large := [name for name in names if isinstance(name, int) and not -(2**63) <= name < 2**63]:
+        raise DataError(f"y holds {large[0]}, too large for 64 bits: make all labels text (y.astype(str))")
     with refused(f"give classes, such as {RANGES}"):
         check_classification_targets(labels)
     classes, index = np.unique(labels, return_inverse=True)

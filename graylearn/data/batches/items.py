@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -170,14 +171,9 @@ def _row(value: Any) -> Any:
     return as_inputs(value) if isinstance(value, list) and not are_several(value) else value
 
 
-class _LabelsOnly:
-    """Collates the items as the user's loader would, and keeps their labels and the index they bear."""
-
-    def __init__(self, collate: Callable[[list[Any]], Any]) -> None:
-        self.collate = collate
-
-    def __call__(self, items: list[Any]) -> tuple[Any, Any]:
-        return split_item(self.collate(items))[1:]
+def _labels_of(collate: Callable[[list[Any]], Any], items: list[Any]) -> tuple[Any, Any]:
+    """The labels of items collated as the user's loader would, and the index they bear."""
+    return split_item(collate(items))[1:]
 
 
 def read_rows(
@@ -193,7 +189,7 @@ def read_rows(
     if listed is not None and _borne(dataset, listed, collate):
         return listed, False
     loader: DataLoader[Any] = DataLoader(
-        dataset, batch_size=256, num_workers=workers, collate_fn=_LabelsOnly(collate)
+        dataset, batch_size=256, num_workers=workers, collate_fn=partial(_labels_of, collate)
     )
     labels, borne = zip(*loader, strict=True)
     targets = torch.cat([as_classes(part) for part in labels])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
@@ -47,16 +48,11 @@ def _as_is(batch: Any) -> Any:
     return batch
 
 
-class _WorkerStart:
-    """Lets workers live through Ctrl-C, which a terminal sends to all processes: the run ends them itself."""
-
-    def __init__(self, user: Callable[[int], None] | None) -> None:
-        self.user = user
-
-    def __call__(self, worker: int) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        if self.user is not None:
-            self.user(worker)
+def _start_worker(user: Callable[[int], None] | None, worker: int) -> None:
+    """Let workers live through Ctrl-C, which a terminal sends to all processes: the run ends them itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if user is not None:
+        user(worker)
 
 
 class _Streamed:
@@ -116,7 +112,7 @@ class StreamBatches(_Streamed):
             num_workers=self.workers,
             collate_fn=_as_is,
             pin_memory=self.device.type == "cuda",
-            worker_init_fn=_WorkerStart(None),
+            worker_init_fn=partial(_start_worker, None),
         )
         iterator = iter(loader)
         if resumed is not None:
@@ -248,7 +244,7 @@ def _indexed(loader: DataLoader[Any], own: bool) -> DataLoader[Any]:
         collate_fn=_as_is,
         pin_memory=loader.pin_memory,
         timeout=loader.timeout,
-        worker_init_fn=_WorkerStart(loader.worker_init_fn),
+        worker_init_fn=partial(_start_worker, loader.worker_init_fn),
         generator=loader.generator,
         multiprocessing_context=loader.multiprocessing_context,
     )

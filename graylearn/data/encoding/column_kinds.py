@@ -207,14 +207,8 @@ def as_date_parts(values: pd.Series, name: str, writing: str = "") -> np.ndarray
     # in the unit of the dates: nanoseconds do not reach 9999-12-31, which stands for no end in databases
     start = pd.Timestamp(0, tz="UTC").as_unit(dates.dt.unit)
     seconds: pd.Series[float] = (dates - start).dt.total_seconds()
-    parts: list[Any] = [
-        seconds,
-        dates.dt.year,
-        dates.dt.month,
-        dates.dt.day,
-        dates.dt.day_of_week,
-        dates.dt.hour,
-    ]
+    parts: list[Any] = [seconds]
+    parts += [getattr(dates.dt, part) for part in ("year", "month", "day", "day_of_week", "hour")]
     return np.stack([part.to_numpy(np.float64, na_value=np.nan) for part in parts], axis=1)
 
 

@@ -90,10 +90,8 @@ class Delimited(Format):
         rows = [record for record, is_row in records if is_row]
         header = len(rows) - len(change.keep)
         if header not in (0, 1):
-            raise DataError(
-                f"{path} has {len(rows)} rows where {len(change.keep)} samples were read; "
-                "stray quotes are in the way"
-            )
+            told = f"{len(rows)} rows where {len(change.keep)} samples were read; stray quotes are in the way"
+            raise DataError(f"{path} has {told}")
         rows = rows[header:]
         label = origin.names.index(origin.columns.label)
         parts, index = [first], -header
@@ -239,37 +237,25 @@ class _Text(Table):
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """All columns, or some, in the given types or those that their values suggest."""
-        raw, block_size = part.text, 1 << 20
-        separator, names = self.head.separator, self.head.names
-        quoted = b'"' in raw
-        while True:
-            try:
-                return pa.csv.read_csv(
-                    pa.BufferReader(raw),
-                    read_options=pa.csv.ReadOptions(
-                        column_names=names,
-                        skip_rows_after_names=int(part.has_header),
-                        block_size=block_size,
-                    ),
-                    # newlines inside quotes are looked for where there are quotes: it takes time
-                    parse_options=pa.csv.ParseOptions(delimiter=separator, newlines_in_values=quoted),
-                    convert_options=pa.csv.ConvertOptions(
-                        null_values=list(self._missing),
-                        decimal_point=self.decimal,
-                        include_columns=None if columns is None else list(columns),
-                        column_types=None if types is None else dict(types),
-                    ),
-                )
-            except pa.ArrowInvalid as error:
-                if "straddling" in str(error) and block_size < len(raw):  # a row longer than a block
-                    block_size = min(8 * block_size, len(raw) + 1)
-                    continue
-                if "straddling" in str(error):
-                    raise DataError(
-                        f"{self.name} has a line that does not end: is the file whole?"
-                    ) from error
-                _explain(raw, separator, names, self.name, part.before)
-                raise DataError(f"{self.name} cannot be read as delimited text: {error}") from error
+        raw, separator, names = part.text, self.head.separator, self.head.names
+        reading = pa.csv.ReadOptions(
+            column_names=names, skip_rows_after_names=int(part.has_header), block_size=len(raw) + 1
+        )
+        # newlines inside quotes are looked for where there are quotes: it takes time
+        parsing = pa.csv.ParseOptions(delimiter=separator, newlines_in_values=b'"' in raw)
+        converting = pa.csv.ConvertOptions(
+            null_values=list(self._missing),
+            decimal_point=self.decimal,
+            include_columns=None if columns is None else list(columns),
+            column_types=None if types is None else dict(types),
+        )
+        try:
+            return pa.csv.read_csv(pa.BufferReader(raw), reading, parsing, converting)
+        except pa.ArrowInvalid as error:
+            _explain(raw, separator, names, self.name, part.before)
+            if "straddling" in str(error):
+                raise DataError(f"{self.name} has a line that does not end: is the file whole?") from error
+            raise DataError(f"{self.name} cannot be read as delimited text: {error}") from error
 
     @property
     def _missing(self) -> frozenset[str]:

@@ -16,7 +16,6 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.duplicates import joined_groups
 from graylearn.errors import DataError
 from graylearn.report.data import ReportData
 
@@ -28,9 +27,6 @@ MAX_LIKELY = 50_000
 """Samples whose likely classes are kept."""
 DIRECTIONS = 16
 """Columns from which on features are compared by direction, as embeddings are; fewer by distance."""
-NEAR_DUPLICATE = 0.05
-"""Share of the usual distance to the nearest sample below which two samples are near duplicates."""
-
 _BLOCK = 1 << 24  # distances held at once: 64 MB
 
 
@@ -42,9 +38,8 @@ def beside(data: ReportData, wanted: Ints, label: Ints, suspected: NDArray[np.bo
     if data.features is not None and len(data) > COMPARED:
         rows = _rows(data)
         of = wanted[: min(int(suspected.sum()), MAX_NEIGHBOURED)]
-        index, distance = nearest(rows, of, COMPARED)
+        index = nearest(rows, of, COMPARED)
         found["nearest"] = {"of": of.tolist(), "index": index.reshape(-1).tolist()}
-        found["alike"] = _near_duplicates(of, index, distance)
         found["typical"] = typical(rows, label, suspected, len(data.classes), COMPARED)
     return found
 
@@ -58,19 +53,17 @@ def needed(found: dict[str, Any], first: Ints) -> list[int]:
     return list(dict.fromkeys(beside_them))
 
 
-def nearest(rows: torch.Tensor, of: Ints, count: int) -> tuple[Ints, Floats]:
-    """The `count` rows nearest to each of `of`, itself left out: index and distances, (len(of), count)."""
-    index, distance = np.empty((len(of), count), dtype=np.int64), np.empty((len(of), count))
+def nearest(rows: torch.Tensor, of: Ints, count: int) -> Ints:
+    """(len(of), count) the rows nearest to each of `of`, itself left out."""
+    index = np.empty((len(of), count), dtype=np.int64)
     square = (rows * rows).sum(dim=1)
     size = max(1, _BLOCK // len(rows))
     for start in range(0, len(of), size):
         part = torch.from_numpy(of[start : start + size])
-        apart = square[part, None] + square[None, :] - 2.0 * (rows[part] @ rows.T)
+        apart = square[None, :] - 2.0 * (rows[part] @ rows.T)
         apart[torch.arange(len(part)), part] = torch.inf
-        near, which = apart.topk(count, dim=1, largest=False)
-        index[start : start + size] = which.numpy()
-        distance[start : start + size] = near.double().clamp_min(0.0).sqrt().numpy()
-    return index, distance
+        index[start : start + size] = apart.topk(count, dim=1, largest=False)[1].numpy()
+    return index
 
 
 def typical(
@@ -108,14 +101,6 @@ def _likely(data: ReportData, of: Ints) -> dict[str, Any]:
         "classes": best.reshape(-1).tolist(),
         "chance": thousandths.reshape(-1).tolist(),
     }
-
-
-def _near_duplicates(of: Ints, index: Ints, distance: Floats) -> list[list[int]]:
-    """Groups of two samples or more that are almost the same, as far as suspects are among them."""
-    usual = float(np.median(distance[:, 0])) if len(of) else 0.0
-    row, column = np.nonzero(distance <= NEAR_DUPLICATE * usual)
-    pairs = np.stack([of[row], index[row, column]], axis=1)
-    return [group.tolist() for group in joined_groups(pairs)]
 
 
 MAX_POINTS = 5_000

@@ -128,7 +128,7 @@ function drawMistaken(limit = PAIRS_AT_FIRST) {
 
 // -- near duplicates -------------------------------------------------------------------------------------
 
-const alikeGroups = report.copies.length ? report.copies.map((group) => group.indices) : beside.alike ?? [];
+const alikeGroups = report.copies.map((group) => group.indices);
 const alikeOfRow = new Map();
 alikeGroups.forEach((group, which) => {
   for (const index of group) if (rowOfIndex[index] >= 0) alikeOfRow.set(rowOfIndex[index], which);

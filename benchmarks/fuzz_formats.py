@@ -17,11 +17,10 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from graylearn.report.decision_files import decisions_in
-from graylearn.report.label_studio import NONE, tasks
 
 import graylearn as gl
 from benchmarks.fuzz_mutate import changed, damaged
+from graylearn.report.tools import NONE, decisions_in, tasks
 
 Case = Callable[[Random], None]
 PETS = pd.DataFrame(

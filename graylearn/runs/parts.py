@@ -194,8 +194,6 @@ def find_in_parts(opened: Opened, stages: Path, progress: RunProgress) -> Found:
         return prepared, Fitted(classifier, audit, {}, None, logs)
 
     return Found(
-        origin=origin,
-        fingerprint=fingerprint,
         classes=opened.classes,
         kinds=kinds,
         sure=sure,

@@ -11,7 +11,7 @@ import os
 import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -268,20 +268,11 @@ def encoded(samples: Samples, encoding: Encoding, settings: RunSettings, cache: 
 
 def options_of(settings: RunSettings, size: int, split: str | None) -> ReadOptions:
     """How the settings say that data is to be read."""
-    return ReadOptions(
-        label=settings.label,
-        id=False if settings.no_id else settings.id,
-        text=settings.text,
-        path=settings.path,
-        group=settings.group,
-        without=settings.without,
-        missing_labels=settings.missing_labels,
-        split=split,
-        size=size,
-        unreadable=settings.unreadable,
-        separator=settings.separator,
-        encoding=settings.encoding,
-    )
+    told: dict[str, Any] = {
+        each.name: getattr(settings, each.name, each.default) for each in fields(ReadOptions)
+    }
+    told |= {"id": False if settings.no_id else settings.id, "size": size, "split": split}
+    return ReadOptions(**told)
 
 
 def check_ids(samples: Samples, path: Path) -> None:

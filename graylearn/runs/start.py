@@ -116,13 +116,13 @@ def _made(
         if (why := unexportable(found.model)) is not None:
             progress.say(why)
     if crowd is not None:
-        crowd = crowd_of_samples(crowd, folder, found.origin)
+        crowd = crowd_of_samples(crowd, folder, prepared.origin)
     made = prepared, fitted, found, crowd
     summary = summary_of(*made, folder, time.perf_counter() - began)
     summary["data_notes"] = progress.notes
     with progress.working("writing the report"):
         summary["fingerprint"] = report.make_report(folder, *made, summary, environment)
-    folder.write_source(Source(found.origin, data.encoding, found.fingerprint, data.classes))
+    folder.write_source(Source(prepared.origin, data.encoding, prepared.fingerprint, data.classes))
     return summary
 
 
@@ -164,8 +164,6 @@ def find(data: Prepared | Opened, stages: Path, progress: RunProgress) -> Found:
     kinds, sure = counted_by(audit.classes, verdicts)
     judged = Judged(prepared.everything, verdicts, prepared.held_out, prepared.image_hashes)
     return Found(
-        origin=prepared.origin,
-        fingerprint=prepared.fingerprint,
         classes=audit.classes,
         kinds=kinds,
         sure=sure,

@@ -22,7 +22,7 @@ from graylearn.audit.duplicates import Duplicates
 from graylearn.audit.kinds import KINDS, LEVELS, SURE
 from graylearn.audit.slices import sentences, slices
 from graylearn.data.atomic import replacing
-from graylearn.data.formats import COMPRESSIONS, FORMATS, Origin
+from graylearn.data.formats import COMPRESSIONS, FORMATS
 from graylearn.data.misspelt import are_near
 from graylearn.data.samples import Label, Samples, joined
 from graylearn.errors import counted
@@ -61,9 +61,6 @@ class Judged:
 class Found:
     """What was found in the data, in however many parts."""
 
-    origin: Origin
-    """What was read, with the rows that are no samples."""
-    fingerprint: dict[str, Any]
     classes: Sequence[Label]
     """Those that the codes stand for."""
     kinds: NDArray[np.int64]

@@ -26,7 +26,7 @@ class EpochTests:
 
     def __init__(self, test: Samples, settings: Settings) -> None:
         device = choose(settings.device)
-        half = autocast_type(settings.precision, device, (test.x, test.y))
+        half = autocast_type(settings.precision, device, images=True)
         self._precision = next((name for name, kind in HALF.items() if kind == half), "fp32")
         self._preparation = Preparation(scale=settings.scale, dtype=half or torch.float32)
         self._augment = settings.augment or Augment(crop=0, flip=False)

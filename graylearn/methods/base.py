@@ -118,10 +118,8 @@ class Range:
     def refusal(self, kind: Any, value: Any) -> str | None:
         """What an option of this type expects instead of `value`; None if the value is right."""
         kinds = get_args(kind) or (kind,)
-        if value is None and type(None) in kinds:
-            return None
         is_number = not isinstance(value, bool) and isinstance(value, Integral if int in kinds else Real)
-        if is_number and self.low <= float(value) <= self.high:
+        if (value is None and type(None) in kinds) or (is_number and self.low <= float(value) <= self.high):
             return None
         span = f"from {self.low:g} to {self.high:g}" if self.high < math.inf else f"of at least {self.low:g}"
         return f"a whole number {span}" if int in kinds else f"a number {span}"

@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
-from torch.utils.data import DataLoader
 
-from graylearn.data.batches.items import are_several, split_item
 from graylearn.errors import Hint, SettingsError
 
 HALF = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -87,26 +83,12 @@ def threads_for(largest_layer: int, batch_size: int, device: torch.device) -> It
         torch.set_num_threads(threads)
 
 
-def autocast_type(precision: str, device: torch.device, data: Any) -> torch.dtype | None:
-    """The type of autocast, None for none: as given, by default bfloat16 for image sets on CUDA."""
+def autocast_type(precision: str, device: torch.device, images: bool) -> torch.dtype | None:
+    """The type of autocast, None for none: as given, by default bfloat16 for images on CUDA."""
     if precision == "fp16" and device.type != "cuda":
         raise SettingsError(
             f"fp16 is for CUDA devices, and this is {device.type}:", Hint("precision", "bf16")
         )
     if precision != "auto":
         return HALF.get(precision)
-    return torch.bfloat16 if device.type == "cuda" and _axes(data) == 4 else None
-
-
-def _axes(data: Any) -> int:
-    """How many axes a batch of inputs has; 0 if that cannot be known without reading the data."""
-    if isinstance(data, DataLoader):
-        data = data.dataset
-    if isinstance(data, tuple):
-        return int(np.ndim(data[0])) if len(data) == 2 and not are_several(data[0]) else 0
-    if hasattr(data, "x"):
-        return int(np.ndim(data.x))
-    if hasattr(data, "__getitem__") and hasattr(data, "__len__") and len(data) > 0:
-        first = split_item(data[0])[0]
-        return 0 if are_several(first) else 1 + int(np.ndim(first))
-    return 0
+    return torch.bfloat16 if device.type == "cuda" and images else None

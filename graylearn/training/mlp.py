@@ -273,23 +273,25 @@ class MLPLearner(Learner):
         """The rate of each model."""
         self.optimizer.rates = rates
 
-    @torch.no_grad()
-    def sync(self) -> None:
-        """Write the weights into the modules."""
+    def _pairs(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Each weight and bias here, and the same in the modules."""
         for model, module in enumerate(self.modules):
             for (weight, bias), layer in zip(self.weights_and_biases, self.layers, strict=True):
                 linear = module.get_submodule(layer.linear)
-                linear.get_parameter("weight").copy_(weight[model].T)
-                linear.get_parameter("bias").copy_(bias[model, 0])
+                yield weight[model].T, linear.get_parameter("weight")
+                yield bias[model, 0], linear.get_parameter("bias")
+
+    @torch.no_grad()
+    def sync(self) -> None:
+        """Write the weights into the modules."""
+        for own, theirs in self._pairs():
+            theirs.copy_(own)
 
     @torch.no_grad()
     def read(self) -> None:
         """Take the weights from the modules."""
-        for model, module in enumerate(self.modules):
-            for (weight, bias), layer in zip(self.weights_and_biases, self.layers, strict=True):
-                linear = module.get_submodule(layer.linear)
-                weight[model].copy_(linear.get_parameter("weight").T)
-                bias[model, 0].copy_(linear.get_parameter("bias"))
+        for own, theirs in self._pairs():
+            own.copy_(theirs)
 
     def weights(self) -> dict[str, Tensor]:
         """The weights of the one module; a stack keeps no checkpoints."""

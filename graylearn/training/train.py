@@ -150,11 +150,6 @@ class _Run:
         """Batch norms that keep the statistics they have."""
         return frozen_norms(self.model)
 
-    @cached_property
-    def half(self) -> torch.dtype | None:
-        """The type of autocast."""
-        return devices.autocast_type(self.settings.precision, self.device, self.data)
-
     def train(self, began: float) -> Result:
         """Train from the beginning, or from the checkpoint."""
         saved = self._saved() if self.writes else None
@@ -192,12 +187,13 @@ class _Run:
         """The run at its beginning or at its checkpoint, and its data."""
         model, settings = self.model, self.settings
         training = self._training()
-        targets = training.source.targets
-        network, num_classes = one_of_logits(model, training.example, settings.logits, self.half)
+        targets, images = training.source.targets, training.example.ndim == 4
+        half = devices.autocast_type(settings.precision, self.device, images)
+        network, num_classes = one_of_logits(model, training.example, settings.logits, half)
         check_labels(targets, num_classes)
         if is_sharded(model):
-            check_sharded(model, self.half, 1 if self.group is None else self.group.size)
-        learner, rate = self._learner(network, training)
+            check_sharded(model, half, 1 if self.group is None else self.group.size)
+        learner, rate = self._learner(network, training, half)
         learner.group = self.group
         scheduler = None
         if isinstance(settings.schedule, TorchSchedule):
@@ -216,7 +212,7 @@ class _Run:
             weights=weights,
             ids=training.ids,
             callbacks=self.callbacks,
-            validate=None if self.validation is None else self._validator(training),
+            validate=None if self.validation is None else self._validator(training, half),
             scheduler=scheduler,
         )
         weighed = weights is not None and hashlib.sha256(weights.cpu().numpy().tobytes()).hexdigest()
@@ -240,7 +236,7 @@ class _Run:
         settings, group, model = self.settings, self.group, self.model
         shared = settings if group is None else replace(settings, batch_size=settings.batch_size * group.size)
         even_tail = len(self.frozen) < len(batch_norms(model))
-        images = self.half or torch.float32
+        images = devices.autocast_type(settings.precision, self.device, True) or torch.float32
         training = make_training(self.data, shared, self.device, images, even_tail=even_tail)
         model.to(self.device)
         if group is not None:
@@ -248,10 +244,12 @@ class _Run:
             group.level(model)
         return training
 
-    def _learner(self, model: nn.Module, training: Training) -> tuple[AnyLearner, float]:
+    def _learner(
+        self, model: nn.Module, training: Training, half: torch.dtype | None
+    ) -> tuple[AnyLearner, float]:
         """The learner for this model, and the base learning rate."""
         method, settings, device = self.method, self.settings, self.device
-        simple = method.networks == 1 and not method.needs_features and self.half is None
+        simple = method.networks == 1 and not method.needs_features and half is None
         simple &= isinstance(settings.schedule, ScheduleSettings) and not settings.compile
         simple &= training.example.ndim == 2 and training.example.dtype == torch.float32
         if simple and isinstance(settings.optimizer, OptimizerSettings) and not is_sharded(model):
@@ -276,7 +274,7 @@ class _Run:
         own, norms = batch_norms(model), batch_norms(network)  # of two networks, the same twice
         options: dict[str, Any] = {
             "device": device,
-            "half": self.half,
+            "half": half,
             "clip_norm": settings.clip_norm,
             "frozen": [norm for at, norm in enumerate(norms) if own[at % len(own)] in self.frozen],
         }
@@ -287,9 +285,9 @@ class _Run:
         )
         return general, general.base_rate
 
-    def _validator(self, training: Training) -> Callable[[], dict[str, float]]:
+    def _validator(self, training: Training, half: torch.dtype | None) -> Callable[[], dict[str, float]]:
         x, y = read_labelled(self.validation, "validation")
-        precision = next((name for name, kind in devices.HALF.items() if kind == self.half), "fp32")
+        precision = next((name for name, kind in devices.HALF.items() if kind == half), "fp32")
         options: dict[str, Any] = {"preparation": training.preparation, "precision": precision}
         options |= {"device": self.device, "logits": self.settings.logits}
         return lambda: evaluate(self.model, x, y, **options)

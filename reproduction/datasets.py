@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -30,7 +29,6 @@ def datasets(
         list[str] | None,
         typer.Option("--download", help="Fetch a dataset first: cifar10, cifar100 or svhn.", metavar="NAME"),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")] = False,
 ) -> None:
     """List the paper's datasets: which are here, which are missing, and where they come from.
 
@@ -44,13 +42,8 @@ def datasets(
 
     for name in fetch or []:
         _fetch(name, data)
-    rows = datasets_table(data)
-    if as_json:
-        for row in rows:
-            typer.echo(json.dumps(row.to_json()))
-        return
     table = Table("name", "what", "samples", "classes", "size", "here", "licence", "comes from", "needs")
-    for row in rows:
+    for row in datasets_table(data):
         table.add_row(
             row.name,
             row.title,

@@ -8,24 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from graylearn.data.samples import Label, Samples
-from graylearn.errors import DataError, SettingsError, first_few
+from graylearn.errors import DataError, first_few
 
 
-def hold_out_classes(
-    samples: Samples, ood_classes: Sequence[Label] | int, seed: int = 0
-) -> tuple[Samples, Samples]:
-    """Cut into (in-distribution, OOD) by class: the labels named, or that many drawn at random.
+def hold_out_classes(samples: Samples, ood_classes: Sequence[Label]) -> tuple[Samples, Samples]:
+    """Cut into (in-distribution, OOD) by the labels of the OOD classes.
 
     Each part has only its own classes, numbered anew in the same order.
     """
-    if isinstance(ood_classes, int):
-        if not 0 < ood_classes < samples.num_classes:
-            raise SettingsError(
-                f"cannot hold out {ood_classes} of {samples.num_classes} classes; "
-                f"choose between 1 and {samples.num_classes - 1}"
-            )
-        drawn = np.random.default_rng(seed).choice(samples.num_classes, ood_classes, replace=False)
-        ood_classes = [samples.classes[index] for index in sorted(drawn)]
     held_out = set(ood_classes)
     inside = [label for label in samples.classes if label not in held_out]
     if not inside:

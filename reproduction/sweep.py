@@ -114,15 +114,6 @@ def _clear(checkpoints: Checkpoints, done: Row | Failure, pending: Sequence[Cell
         checkpoints.clear(cell.but(method="gl"))
 
 
-def check_store(experiment: Experiment, options: Options) -> None:
-    """Raise if a sweep has cells to run and could not write what it finds."""
-    cells = experiment.cells(options)
-    store = Store(default_store(experiment, options))
-    outcome = Outcome(cells, store, experiment.name, waiting=_waiting(cells, _folder(options)))
-    if _pending(outcome, options):
-        store.check_writable()
-
-
 def _waiting(cells: list[Cell], folder: str | None) -> dict[str, str]:
     """By the key of a cell whose data is not at hand, the files it needs."""
     needed = cache(lambda names: files_needed(names, folder))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, SettingsError
@@ -32,11 +32,6 @@ class DatasetStatus(Entry):
         """The files to put into the data folder."""
         files = ", ".join(self.files)
         return f"{files} or {self.name}.npz" if self.kind == "image" else files
-
-    def to_json(self) -> dict[str, Any]:
-        """The row as `graylearn datasets --json` prints it."""
-        names = "name title kind n classes present form where size licence source downloadable needs"
-        return {name: getattr(self, name) for name in names.split()}
 
 
 def load(

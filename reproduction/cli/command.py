@@ -147,7 +147,6 @@ def reproduce(
     options = Options(**(told | lists))
     names = NAMES if name == "all" else _parts(name) or (name,)
     asked = sweeping.applicable([sweeping.experiment(each) for each in names], options)
-    sweeping.check_places(asked, options)
     outcomes = []
     for experiment, outcome in sweeping.run_all(asked, options):
         sweeping.show(experiment.name, outcome.rows())

@@ -17,7 +17,7 @@ from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import Experiment
 from reproduction.options import Options
-from reproduction.sweep import Outcome, check_store, sweep
+from reproduction.sweep import Outcome, sweep
 from reproduction.units import Failure
 
 
@@ -40,12 +40,6 @@ def applicable(experiments: Sequence[Experiment], options: Options) -> list[Expe
     if not left:
         raise SettingsError(f"none of {', '.join(lacks)} has the datasets, labels and networks asked for")
     return left
-
-
-def check_places(experiments: Sequence[Experiment], options: Options) -> None:
-    """Raise now if results could not be written once they are there."""
-    for each in experiments:
-        check_store(each, options)
 
 
 def run_all(experiments: Sequence[Experiment], options: Options) -> Iterator[tuple[Experiment, Outcome]]:

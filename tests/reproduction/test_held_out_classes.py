@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError
 from reproduction.splits import hold_out_classes, hold_out_smallest, keep_classes
 
 
@@ -29,21 +29,6 @@ def test_named_classes_are_held_out():
     assert [inside.classes[place] for place in inside.y] == original_labels(inside, samples.classes)
     assert [ood.classes[place] for place in ood.y] == original_labels(ood, samples.classes)
     assert not set(inside.ids) & set(ood.ids)
-
-
-def test_a_number_of_classes_is_held_out_at_random():
-    samples = make([2] * 20)
-    inside, ood = hold_out_classes(samples, 4, seed=3)
-    assert (inside.num_classes, ood.num_classes) == (16, 4)
-    assert not set(inside.classes) & set(ood.classes)
-    assert hold_out_classes(samples, 4, seed=3)[1].classes == ood.classes
-    assert len({hold_out_classes(samples, 4, seed=seed)[1].classes for seed in range(5)}) > 1
-
-
-@pytest.mark.parametrize("count", [0, 4])
-def test_a_number_of_classes_that_cannot_be_held_out_is_refused(count):
-    with pytest.raises(SettingsError, match="choose between 1 and 3"):
-        hold_out_classes(make([2, 2, 2, 2]), count)
 
 
 def test_unknown_repeated_or_all_classes_are_refused():

@@ -1,9 +1,8 @@
 """`python -m reproduction.datasets`: what is here, what is missing, and how to get it."""
 
-import json
-
 from typer.testing import CliRunner
 
+from reproduction.catalog import datasets_table
 from reproduction.datasets import app
 
 
@@ -16,13 +15,13 @@ def test_lists_what_is_here_and_what_is_missing(tmp_path, monkeypatch):
         "M,0.4,0.3,0.1,0.5,0.2,0.1,0.1,15\nF,0.3,0.2,0.1,0.4,0.2,0.1,0.1,7\n" * 3
     )
     monkeypatch.setenv("GRAYLEARN_DATA", str(tmp_path))
-    rows = {row["name"]: row for row in map(json.loads, run("--json").stdout.splitlines())}
+    rows = {row.name: row for row in datasets_table()}
     assert len(rows) == 13
-    assert rows["abalone"]["present"]
-    assert rows["iris"]["form"] == "scikit-learn"
-    assert not rows["cifar100"]["present"]
-    assert rows["cifar100"]["downloadable"]
-    assert all(row["licence"] and row["source"] for row in rows.values())
+    assert rows["abalone"].present
+    assert rows["iris"].form == "scikit-learn"
+    assert not rows["cifar100"].present
+    assert rows["cifar100"].downloadable
+    assert all(row.licence and row.source for row in rows.values())
 
 
 def test_the_table_names_files_to_get(tmp_path):

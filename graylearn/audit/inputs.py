@@ -92,9 +92,7 @@ def as_numbers(x: Any, n: int, id_like: IdLike = "drop", label: Ints | None = No
     else:
         values = np.asarray(rows)
         if values.dtype.kind not in "biuf":
-            raise DataError(
-                f"features are of type {values.dtype}, expected numbers: encode or embed them first"
-            )
+            raise DataError(f"features are of type {values.dtype}, not numbers: encode or embed them first")
         if values.dtype.kind == "f":
             columns = values.reshape(len(values), math.prod(values.shape[1:]))
             note_infinite(columns, range(columns.shape[1]), _MISSING)

@@ -217,18 +217,14 @@ def _as_ood(ood_x: Any, inside: Samples) -> tuple[Any, np.ndarray | None, np.nda
         ood_x = ood_x.x
     rows = as_rows(ood_x, "ood_x")
     if isinstance(inside.x, pd.DataFrame) != isinstance(rows, pd.DataFrame):
-        raise DataError(
-            f"x is {type(inside.x).__name__} and ood_x {type(rows).__name__}; give both as one type"
-        )
+        raise DataError(f"x is {type(inside.x).__name__} and ood_x {type(rows).__name__}: give one type")
     if isinstance(rows, pd.DataFrame):
         if set(rows.columns) != set(inside.x.columns):
             odd = sorted(map(str, set(rows.columns) ^ set(inside.x.columns)))
             raise DataError(f"x and ood_x differ in columns {first_few(odd, 5)}; give both the same columns")
         return rows[list(inside.x.columns)], ids, classes
     if rows.shape[1:] != inside.x.shape[1:]:
-        raise DataError(
-            f"a sample of x has shape {inside.x.shape[1:]} and one of ood_x {rows.shape[1:]}; make them equal"
-        )
+        raise DataError(f"a sample of x has shape {inside.x.shape[1:]} and one of ood_x {rows.shape[1:]}")
     if not np.can_cast(rows.dtype, inside.x.dtype, casting="same_kind"):
         raise DataError(f"x is {inside.x.dtype} and ood_x {rows.dtype}; convert ood_x to the type of x")
     return rows, ids, classes
@@ -268,9 +264,7 @@ def _converted(rows: Any, x: Any) -> Any:
         return rows
     found = rows.astype(x.dtype, casting="same_kind")
     if x.dtype.kind in "iu" and not np.array_equal(found, rows):
-        raise DataError(
-            f"ood_x holds numbers that the type of x, {x.dtype}, cannot; convert x to {rows.dtype}"
-        )
+        raise DataError(f"ood_x holds numbers that {x.dtype} of x cannot; convert x to {rows.dtype}")
     return found
 
 

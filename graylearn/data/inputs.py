@@ -182,9 +182,7 @@ def as_samples(
         )
     given = as_plain(y)
     if np.ndim(given) == 0:
-        raise DataError(
-            f"label is {given!r}; expected the labels of {name}, or in a file the name of their array"
-        )
+        raise DataError(f"label is {given!r}; expected the labels of {name}, or their array in a file")
     if np.ndim(given) == 2 and np.shape(given)[1] == 1:
         given = np.asarray(given)[:, 0]
     if len(given) != len(rows):
@@ -238,9 +236,7 @@ def as_class_weights(given: Any, label: np.ndarray, classes: Sequence[Label] | n
         given = [given.get(name, 1.0) for name in names]
     weights = as_weights(given, "class_weight")
     if weights.shape != (len(names),):
-        raise DataError(
-            f"class_weight has shape {weights.shape} for {len(names)} classes: give one weight per class"
-        )
+        raise DataError(f"class_weight has shape {weights.shape} for {len(names)} classes: give one each")
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         raise DataError("class weights must be finite, 0 or more, and not all 0")
     return weights

@@ -162,12 +162,8 @@ def read_with_others(
 
 def _of_array(source: Any, values: Any, options: ReadOptions) -> Samples:
     if options.group is not None:
-        raise DataError(
-            "an array has no column to take the groups from: give groups= to gl.audit or GrayClassifier.fit"
-        )
+        raise DataError("an array has no column of groups: give groups= to gl.audit or GrayClassifier.fit")
     if values is source and not isinstance(source, np.ndarray | list) and not hasattr(source, "__array__"):
-        raise DataError(
-            f"cannot read {type(source).__name__}; expected a path, a table, an array or a dataset"
-        )
+        raise DataError(f"cannot read {type(source).__name__}; give a path, a table, an array or a dataset")
     ids = None if options.id is None or options.id is False else options.id
     return as_samples(values, options.label, ids=ids, classes=options.classes, labelled=options.labelled)

@@ -62,9 +62,7 @@ class Samples:
         object.__setattr__(self, "y", _checked_y(self.y, self.classes))
         object.__setattr__(self, "ids", _checked_ids(self.ids))
         if not n == len(self.y) == len(self.ids):
-            raise DataError(
-                f"x has {n} samples, y {len(self.y)} and ids {len(self.ids)}: give as many of each"
-            )
+            raise DataError(f"x has {n} samples, y {len(self.y)} and ids {len(self.ids)}: make them equal")
         if self.groups is not None:
             object.__setattr__(self, "groups", _checked_groups(self.groups, n))
 
@@ -161,9 +159,7 @@ def _checked_length(x: Any, kind: str) -> int:
     if isinstance(x, pd.DataFrame) and kind == "table":
         return len(x)
     if not isinstance(x, np.ndarray) or not x.ndim:
-        raise DataError(
-            f"x of kind {kind!r} is {type(x).__name__}; expected rows as a NumPy array, or a frame"
-        )
+        raise DataError(f"x of kind {kind!r} is {type(x).__name__}; give a NumPy array, or a frame")
     shown = f"not {x.dtype} of shape {x.shape}"
     if kind == "text":
         if x.ndim != 1 or x.dtype != object:

@@ -184,9 +184,7 @@ def group_names(table: RawTable, column: Hashable) -> pd.Series:
     """What the group of each row is called; None or NaN where it is missing."""
     names = table.frame[column]
     if (nested := _first_nested(names)) is not None:
-        raise DataError(
-            f"{table.name}, column {str(column)!r}: holds {nested} values; a group is one name or number"
-        )
+        raise DataError(f"{table.name}, column {str(column)!r}: holds {nested}; a group is a name or number")
     return names.mask(names.isin(list(table.missing_words)), None) if is_text_type(names.dtype) else names
 
 

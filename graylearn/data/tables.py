@@ -217,9 +217,7 @@ def check_unique_names(names: Sequence[Hashable], name: str) -> None:
     """Refuse two columns of one name: it would be unclear which one is meant."""
     repeated = [str(column) for column, count in Counter(names).items() if count > 1]
     if not all(map(str.strip, repeated)):
-        raise DataError(
-            f"{name} has two columns without a name; name them, or remove what stands before the table"
-        )
+        raise DataError(f"{name} has two columns without a name; remove what stands before the table")
     if repeated:
         called = first_few([repr(column) for column in repeated], between=", two called ")
         raise DataError(f"{name} has two columns called {called}; rename one of them")

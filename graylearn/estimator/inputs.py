@@ -152,9 +152,7 @@ def read_labels(y: Any, samples: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     if y is None and isinstance(samples, Samples) and samples.num_classes:
         return np.unique(np.asarray(samples.classes)[samples.y], return_inverse=True)
     if y is None:
-        raise DataError(
-            "requires y to be passed, but the target y is None: give the label of each sample, or Samples"
-        )
+        raise DataError("requires y to be passed, but the target y is None: give labels, or Samples")
     note_order(y, samples)
     labels = as_plain(y)
     labels = labels.to_numpy() if isinstance(labels, pd.DataFrame) else labels
@@ -188,9 +186,7 @@ def read_validation(estimator: Any, validation: Any) -> tuple[NDArray[Any], NDAr
     named, labels = read_labels(validation[1], validation[0])
     if not np.isin(named, estimator.classes_).all():
         strange = np.setdiff1d(named, estimator.classes_).tolist()
-        raise DataError(
-            f"validation has labels {strange} that the training set does not have: leave them out"
-        )
+        raise DataError(f"validation has labels {strange}, which the training set has not: leave them out")
     return estimator.encoder_.transform(given), np.searchsorted(estimator.classes_, named)[labels]
 
 
@@ -252,6 +248,4 @@ def _checked_images(estimator: Any, images: NDArray[np.uint8], reset: bool) -> N
 
 def _check_same_kind(estimator: Any, kind: str, reset: bool) -> None:
     if not reset and estimator.encoder_.kind != kind:
-        raise DataError(
-            f"X holds {kind} but the classifier was fitted on {estimator.encoder_.kind}: give the same kind"
-        )
+        raise DataError(f"X holds {kind} but the classifier was fitted on {estimator.encoder_.kind}")

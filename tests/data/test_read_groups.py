@@ -144,7 +144,7 @@ def test_what_has_no_column_says_what_to_do(tmp_path):
     [
         ({"group": "vidoe"}, "no column 'vidoe' to take the groups from: did you mean 'video'"),
         ({"group": "video", "label": "video"}, "'video' is to be both the label and the group"),
-        ({"group": "parts"}, "'parts': holds lists values; a group is one name or number"),
+        ({"group": "parts"}, "'parts': holds lists; a group is a name or number"),
     ],
 )
 def test_columns_that_tell_no_groups(options, message):

@@ -59,9 +59,7 @@ def embed_images(
     """
     samples = as_samples(images, name="images", labelled=False)
     if samples.kind != "image":
-        raise DataError(
-            f"images are {samples.x.dtype} of shape {samples.x.shape}; expected uint8 (N, H, W, 3)"
-        )
+        raise DataError(f"images are {samples.x.dtype} of {samples.x.shape}; expected uint8 (N, H, W, 3)")
     pixels = samples.x
     _check_positive(batch_size=batch_size, **({} if size is None else {"size": size}))
 

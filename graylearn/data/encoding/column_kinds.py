@@ -123,9 +123,7 @@ def kind_of(values: pd.Series, name: str, readings: list[_Reading] | None = None
     if all(issubclass(kind, datetime.date) for kind in types):
         return "date"
     if bad := [kind for kind in types if issubclass(kind, dict | list | set | tuple | bytes | np.ndarray)]:
-        raise DataError(
-            f"column {name!r} holds {bad[0].__name__} values; expected numbers, text, bools or dates"
-        )
+        raise DataError(f"column {name!r} holds {bad[0].__name__} values, not numbers, text, bools or dates")
     numbers = pd.to_numeric(present, errors="coerce")
     good = numbers.notna()
     if good.all():

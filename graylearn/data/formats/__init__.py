@@ -66,9 +66,7 @@ def format_of(given: str | os.PathLike[str]) -> Format:
     if found is not None:
         return found
     if path.suffix.lower() in _SPREADSHEETS:
-        raise DataError(
-            f"{path} is a spreadsheet that is not read: save it as .xlsx or CSV (UTF-8) and give that"
-        )
+        raise DataError(f"{path} is a spreadsheet that is not read: save it as .xlsx or CSV (UTF-8)")
     if path.suffix and not suffix_of(path):  # ends like something packed, and no more
         raise DataError(
             f"the name of {path} does not say what it holds: call it {path.stem}.csv{path.suffix} if CSV"

@@ -226,9 +226,7 @@ class _Text(Table):
                 yield before, text
                 before += text.count(b"\n")
             elif len(rest) > LONGEST:
-                raise DataError(
-                    f"{self.name}, line {before + 1}: a quote opens here or soon after and never closes"
-                )
+                raise DataError(f"{self.name}, line {before + 1}: a quote opens here and never closes")
 
     def _parsed(
         self,

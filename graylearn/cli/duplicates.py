@@ -16,14 +16,9 @@ from graylearn.runs.settings import Sizing
 
 
 @flags.with_settings(
-    "annotators",
-    "annotations",
-    "test_share",
-    "features",
-    "embedding",
-    *Learning.__annotations__,
+    "annotators", "annotations", "test_share", "features", "embedding", *Learning.__annotations__,
     *Sizing.__annotations__,
-)
+)  # fmt: skip
 def duplicates(
     *,
     out: Annotated[

@@ -21,26 +21,10 @@ from graylearn.report.previews import to_json
 STYLES = ("report.css", "explorer.css", "team.css")
 """The page's style sheets, in the order in which they are joined into one."""
 SCRIPTS = (
-    "base.js",
-    "theme.js",
-    "decisions.js",
-    "csv.js",
-    "next.js",
-    "found.js",
-    "charts.js",
-    "confusion.js",
-    "why.js",
-    "pictures.js",
-    "danger.js",
-    "groups.js",
-    "copies.js",
-    "annotators.js",
-    "map.js",
-    "sample.js",
-    "list.js",
-    "review.js",
-    "main.js",
-)
+    "base.js", "theme.js", "decisions.js", "csv.js", "next.js", "found.js", "charts.js", "confusion.js",
+    "why.js", "pictures.js", "danger.js", "groups.js", "copies.js", "annotators.js", "map.js", "sample.js",
+    "list.js", "review.js", "main.js",
+)  # fmt: skip
 """The page's scripts, likewise."""
 
 

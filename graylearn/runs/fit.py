@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -86,9 +87,9 @@ class FolderStages(Stages):
             checkpoint_epochs=math.ceil(settings.epochs / CHECKPOINTS),
             resume=True,
         )
-        with self.progress.training(_TITLES[name]) as done:
-            result = run(settings)
-            done(result.log)
+        began = time.perf_counter()
+        result = run(settings)
+        self.progress.trained(_TITLES[name], result.log, time.perf_counter() - began)
         if stage != "audit":
             self.logs[name] = result.log
         if stage == "first":

@@ -86,14 +86,8 @@ class RunProgress:
         tell = self.say if seconds >= _WORTH_TELLING else self._keep
         tell(f"{title}{f': {bar.done:,}' if total else ''} ({seconds:.1f} s)")
 
-    @contextmanager
-    def training(self, title: str) -> Iterator[Callable[[list[dict[str, Any]]], None]]:
-        """Tell of a training, whose bar is the engine's; gives a function to hand its log to."""
-        began = time.perf_counter()
-        rows: list[dict[str, Any]] = []
-        yield rows.extend
+    def trained(self, title: str, rows: list[dict[str, Any]], seconds: float) -> None:
+        """Tell of a training, which showed a bar of its own, by its log."""
         if rows:
-            self.say(
-                f"{title}: {counted(len(rows), 'epoch')}, loss {rows[-1]['loss']:.4f}, "
-                f"accuracy {rows[-1]['accuracy']:.3f} ({time.perf_counter() - began:.1f} s)"
-            )
+            told = f"{title}: {counted(len(rows), 'epoch')}, loss {rows[-1]['loss']:.4f}, accuracy "
+            self.say(f"{told}{rows[-1]['accuracy']:.3f} ({seconds:.1f} s)")

@@ -214,7 +214,7 @@ def test_whose_the_rows_are_is_asked_where_it_cannot_be_told(run):
     with pytest.raises(DataError, match=rf"the history saw {N} samples, .* of {N + 3}: give ids="):
         gl.Audit.from_history(recorded(run).history, features=np.zeros((N + 3, 3)))
     for nothing in (5, np.array(5.0)):
-        with pytest.raises(DataError, match=r"X is a single (int|ndarray)"):
+        with pytest.raises(DataError, match=r"X is (int|a single|ndarray).*: give rows|Expected 2D array"):
             gl.Audit.from_history(recorded(run).history, features=nothing)
     with pytest.raises(DataError, match=r"history is a Recorder.* its \.history"):
         gl.Audit.from_history(gl.Recorder())

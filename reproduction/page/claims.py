@@ -151,7 +151,7 @@ def _alpha(method: str, way: int) -> Callable[[Evidence], Judgement]:
                 change = gain(known[-1].values(method), known[0].values(method))
                 if change is not None:
                     turned = Interval(way * change.mean, change.half, change.n)
-                    told = "falls by" if way < 0 else "changes by"
+                    told = "fall" if way < 0 else "change"
                     made.append(Part(f"{labels[0]}, alpha {ends[0]:g} to {ends[1]:g}: {told}", turned))
         return Judgement(tuple(made))
 
@@ -215,7 +215,7 @@ def calibration_gl(evidence: Evidence) -> Judgement:
         before, after = (paper.ECE[method, setting.labels] for method in ("standard", "gl"))  # type: ignore[index]
         made.append(Part(_setting(setting), found, before - after, setting.own))
         ours = [fmean(setting.group.values(m, "ece").values()) for m in ("standard", "gl")]
-        told.append(f"{_setting(setting)} {ours[0]:.2f} to {ours[1]:.2f} (lower by {found})")
+        told.append(f"{_setting(setting)} {ours[0]:.2f} to {ours[1]:.2f} (drop {found})")
     return Judgement(tuple(made), "; ".join(told))
 
 
@@ -243,7 +243,7 @@ def calibration_overconfident(evidence: Evidence) -> Judgement:
             excess = [fmean(values.values()) for values in (standard, gray)]
             told.append(
                 f"{_setting(setting)}, confidence - accuracy {excess[0]:+.1f} to {excess[1]:+.1f} "
-                f"(lower by {found})"
+                f"(drop {found})"
             )
     return Judgement(tuple(made), "; ".join(told))
 

@@ -204,7 +204,11 @@ def _telling(judgement: Judgement) -> str:
 
 def _constant(evidence: Evidence) -> str:
     found = [names.dataset_title(name) for name, _ in constant(evidence)]
-    return f" What is printed for GL on {listed(found)} is what a constant predictor scores." if found else ""
+    return (
+        f" What is printed for GL on {listed(found)} is what a constant predictor scores on our copies."
+        if found
+        else ""
+    )
 
 
 def _made(evidence: Evidence) -> str:

@@ -23,8 +23,10 @@ Random = np.random.Generator
 Sources = Mapping[str, list[Samples]]
 
 BELONGS, MISLABELLED, FOREIGN_SAMPLE = 0, 1, 2
-PLANS = {"clean": 0.34, "hopeless": 0.08, "labels": 0.26, "foreign": 0.16, "both": 0.16}
+PLANS = {"clean": 0.32, "hopeless": 0.08, "labels": 0.26, "foreign": 0.18, "both": 0.16}
 """What is wrong with a set, and how often."""
+WEAK, OF_WEAK = 0.09, {"clean": 0.62, "hopeless": 0.06, "labels": 0.16, "foreign": 0.08, "both": 0.08}
+"""Share of the sets whose features tell little: there labels that contradict them are mostly right."""
 FEATURELESS = ("clean", "hopeless")
 GENERATED = 0.45
 """Share of the made-up families."""
@@ -86,9 +88,16 @@ def draw(seed: int, sources: Sources) -> DirtySet:
     family = _family(random, sources)
     x, y, held_x, held_group, info = _base(random, family, sources)
     k = int(y.max()) + 1
-    if family != "rules" and random.random() < 0.2:
+    weak = random.random() < WEAK
+    if weak:
+        every = _weakened(random, np.concatenate([x, held_x]), family == "rules")
+        x, held_x = every[: len(x)], every[len(x) :]
+    if family != "rules" and random.random() < 0.15:
         x = _strays(random, x, y, k)
-    plan = str(random.choice(list(PLANS), p=list(PLANS.values())))
+    if family != "rules" and random.random() < 0.03:
+        x = _crowded(random, x, y, k)
+    plans = OF_WEAK if weak else PLANS
+    plan = str(random.choice(list(plans), p=list(plans.values())))
     info |= {
         "seed": seed,
         "family": family,
@@ -124,6 +133,30 @@ def draw(seed: int, sources: Sources) -> DirtySet:
         features, name = _leak(random, features, rows)
         extras.append(name)
     return _finished(random, features, rows, info | {"extras": tuple(extras)})
+
+
+def _weakened(random: Random, x: np.ndarray, words: bool) -> np.ndarray:
+    """Features behind noise, or with many cells taken from other samples."""
+    if words or random.random() < 0.5:
+        other = x[random.integers(0, len(x), x.shape), np.arange(x.shape[1])]
+        return np.where(random.random(x.shape) < random.uniform(0.2, 0.8), other, x)
+    level = np.exp(random.uniform(np.log(0.5), np.log(5.0)))
+    return np.asarray(x + level * x.std(axis=0) * random.normal(size=x.shape))
+
+
+def _crowded(random: Random, x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
+    """Features of which, in some classes, those that lie together lie closer still, and elsewhere."""
+    x, spread = x.copy(), x.std(axis=0)
+    for c in random.choice(k, int(random.integers(1, min(k, 4) + 1)), replace=False):
+        own = np.flatnonzero(y == c)
+        if len(own) < 2 * FEWEST:
+            continue
+        middle = x[random.choice(own)]
+        away = (((x[own] - middle) / np.maximum(spread, 1e-9)) ** 2).sum(axis=1)
+        some = own[away.argsort()[: max(FEWEST, round(len(own) * random.uniform(0.05, 0.45)))]]
+        to = middle + random.uniform(0.0, 1.5) * spread * random.normal(size=len(spread))
+        x[some] = to + random.uniform(0.05, 0.7) * (x[some] - middle)
+    return x
 
 
 def _strays(random: Random, x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
@@ -168,6 +201,8 @@ def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
         info = {"source": samples.name, "by_column": family == "table" or random.random() < 0.3}
         k, one_true = most, samples.source.one_true_class
     every = random.permutation(np.unique(y))
+    if held and family not in GENERATORS and random.random() < 0.4:
+        held = max(held, len(every) // 2)
     if len(every) - held < 2 or (len(every) <= 4 and random.random() < 0.5):
         held = 0
     k = min(k, len(every) - held)
@@ -182,7 +217,7 @@ def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
     number = np.full(int(every.max()) + 1, -1)
     number[np.unique(y[chosen])] = np.arange(len(np.unique(y[chosen])))
     new = number[y[chosen]]
-    if new.max() >= 3 and random.random() < 0.07:  # several kinds under one name
+    if new.max() >= 3 and random.random() < 0.04:  # several kinds under one name
         to = random.permutation(int(new.max()) + 1)
         new = np.unique(
             np.minimum(to[new], int(new.max()) - random.integers(1, 1 + new.max() // 3)), return_inverse=True
@@ -256,7 +291,7 @@ def _foreign_labels(random: Random, group: np.ndarray, given: np.ndarray, k: int
     """(n,) the labels that foreign samples bear, -1 for those that would outnumber a label's own; and how."""
     count = np.bincount(given, minlength=k)
     scheme = str(random.choice(["random", "as frequent", "specific", "one label", "few labels"],
-                               p=[0.3, 0.1, 0.37, 0.13, 0.1]))  # fmt: skip
+                               p=[0.24, 0.08, 0.45, 0.13, 0.1]))  # fmt: skip
     if scheme == "random":
         return random.integers(0, k, len(group)), scheme
     if scheme == "as frequent":

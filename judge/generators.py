@@ -49,7 +49,7 @@ def width(random: Random, low: int, high: int) -> int:
 
 def mixtures(random: Random, n: int, k: int) -> Drawn:
     """Gaussian clusters, several per class, each with its own shape; some columns say nothing."""
-    d, kinds = width(random, 2, 200), int(random.integers(1, 5))
+    d, kinds = width(random, 2, 200), 1 if random.random() < 0.5 else int(random.integers(2, 5))
     inner = min(d, width(random, 2, 24))
     y, part = classes(random, n, k), random.integers(0, kinds, n)
     apart = random.uniform(0.9, 7.0)

@@ -28,6 +28,8 @@ AWAY = (
 )  # fmt: skip
 RANKED = ("away by angle", "away by distance", "off own centre", "off own class")
 """Of these the rank among members of the own label, too."""
+OVER_NEXT = ("off own centre", "off own class")
+"""How far a sample is from its label's centre, beside how far that is from the next one."""
 SHARPENED = (1.5, 3.0)
 """Powers of the pooled probabilities to which confusions of classes are fitted."""
 FEW_VALUES = 8
@@ -229,9 +231,20 @@ def _places(
             found[f"{name}, rank in label"] = percentile(values, member, y)
         if name in RANKED[:2]:
             found[f"{name}, rank in other"] = percentile(values, member, b)
+    centre, following = (np.log(np.maximum(1.0 + views.columns[name], 1e-4))  # of cosines
+                         for name in ("off own centre", "next centre"))  # fmt: skip
+    beyond = centre - following, views.columns["off own class"] - views.columns["next class"]
+    for name, values in zip(OVER_NEXT, beyond, strict=True):
+        found[f"{name}, over the next"] = np.clip(values, -9.0, 9.0)
+    found["set: centres apart"] = float(following.mean())
+    found["set: classes apart"] = float(np.clip(views.columns["next class"], -9.0, 9.0).mean())
     index = views.near.index
     if index.shape[1]:
         theirs = y[index]
+        for name in OVER_NEXT:
+            found[f"near: {name}, over the next"] = np.asarray(found[f"{name}, over the next"])[index].mean(
+                axis=1
+            )
         found["near: share contradicted"] = (member < 0)[index].mean(axis=1)
         found["near: probability of their labels"] = _log(own)[index].mean(axis=1)
         found["near: share of label"] = (theirs == y[:, None]).mean(axis=1)
@@ -250,7 +263,7 @@ def _places(
             np.asarray(found["off own centre, rank in label"])[index], theirs == y[:, None]
         )
         found["near: how mutual"] = _mutual(index)
-    _split(found, rows, y)
+    _split(found, rows, y, following)
     far = np.asarray(found["away by angle"])
     found["set: skew of away"] = float(np.clip((far**3).mean(), -20, 20))
     found["set: tail of away"] = float((far > 3.0).mean())
@@ -285,13 +298,16 @@ def _mutual(index: Ints) -> Floats:
     return found
 
 
-def _split(found: dict[str, Floats | float], rows: Rows, y: Ints) -> None:
-    """Whether the samples of a label fall in two along their leading axis, and on which side one lies."""
+def _split(found: dict[str, Floats | float], rows: Rows, y: Ints, following: Floats) -> None:
+    """Whether the samples of a label fall in two along their leading axis, and on which side one lies.
+
+    following: (N,) log of how far the next label's centre is from that of a sample's own.
+    """
     unit = unit_rows(rows.x)
     order = np.argsort(y, kind="stable")
     size = np.bincount(y, minlength=rows.num_classes)
     first = np.cumsum(size) - size
-    apart, minor, side, far = (np.zeros(len(y)) for _ in range(4))
+    apart, minor, side, far, gap = (np.zeros(len(y)) for _ in range(5))
     for start, count in zip(first, size, strict=True):
         if count < 4:
             continue
@@ -319,10 +335,15 @@ def _split(found: dict[str, Floats | float], rows: Rows, y: Ints) -> None:
         if share > 0.5:
             upper, share = ~upper, 1.0 - share
         apart[own], minor[own] = between[cut] / variance, share
+        halves = sums[cut] / left[cut] - (total - sums[cut]) / (m - left[cut])
+        gap[own] = np.log(halves**2 / 2 + 1e-4)  # of unit rows: less than their parts' cosine is from one
         side[own] = upper
         far[own] = np.abs(along - level) / np.sqrt(variance) * np.where(upper, 1.0, -1.0)
     found["label: falls in two"], found["label: smaller part"] = apart, np.log(minor + 0.01)
     found["label: in the smaller part"], found["label: depth in the smaller part"] = side, np.clip(far, -5, 5)
+    found["label: parts apart, over the next"] = gap - following
+    found["set: labels fall in two"] = float(apart.mean())
+    found["set: parts apart, over the next"] = float((gap - following).mean())
 
 
 def _whole(
@@ -394,6 +415,9 @@ COLUMNS: Mapping[str, str] = {
     **{name: f"{name}: of the views, in quartile ranges from the median" for name in AWAY},
     **{f"{name}, rank in label": "its rank among members of y" for name in RANKED},
     **{f"{name}, rank in other": "its rank among members of b" for name in RANKED[:2]},
+    **{f"{name}, over the next": f"log of `{name}` over how far the next label's is from that centre"
+       for name in OVER_NEXT},
+    **{f"near: {name}, over the next": "mean of that of the neighbours" for name in OVER_NEXT},
     "near: share contradicted": "share of the neighbours by angle that look like another class",
     "near: probability of their labels": "mean log probability of the neighbours' own labels",
     "near: share of label": "share of the neighbours that are labelled y",
@@ -409,6 +433,7 @@ COLUMNS: Mapping[str, str] = {
     "label: smaller part": "log share of the smaller side of that cut",
     "label: in the smaller part": "whether the sample lies on that side",
     "label: depth in the smaller part": "how far from the cut, in spreads; negative on the larger side",
+    "label: parts apart, over the next": "log distance of the two sides, over that of y's centre to the next",
     "copies: log count": "samples that the sample stands for, equal rows that are no copies",
     "set: contradicted": "share of the samples that look like another class",
     "set: contradicted beyond expected": "the same less what probabilities expect",
@@ -418,6 +443,10 @@ COLUMNS: Mapping[str, str] = {
        for what, words in (("wrong", "share of wrong labels by the fit of confusions"),
                            ("gain", "log likelihood that the fit gains, per sample"),
                            ("log gain", "log of what it gains in all"))},
+    "set: centres apart": "mean log distance of a sample's own centre to the next, by angle",
+    "set: classes apart": "the same in spreads of the classes",
+    "set: labels fall in two": "mean of `label: falls in two`",
+    "set: parts apart, over the next": "mean of `label: parts apart, over the next`",
     "set: skew of away": "third moment of `away by angle`",
     "set: tail of away": "share of the samples beyond 3 in `away by angle`",
     **{f"set: {name} of contradicted": f"mean of `{name}` of contradicted samples less that of the others"

@@ -25,7 +25,7 @@ Sources = Mapping[str, list[Samples]]
 BELONGS, MISLABELLED, FOREIGN_SAMPLE = 0, 1, 2
 PLANS = {"clean": 0.32, "hopeless": 0.08, "labels": 0.26, "foreign": 0.18, "both": 0.16}
 """What is wrong with a set, and how often."""
-WEAK, OF_WEAK = 0.09, {"clean": 0.62, "hopeless": 0.06, "labels": 0.16, "foreign": 0.08, "both": 0.08}
+WEAK, OF_WEAK = 0.05, {"clean": 0.62, "hopeless": 0.06, "labels": 0.16, "foreign": 0.08, "both": 0.08}
 """Share of the sets whose features tell little: there labels that contradict them are mostly right."""
 FEATURELESS = ("clean", "hopeless")
 GENERATED = 0.45
@@ -217,11 +217,10 @@ def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
     number = np.full(int(every.max()) + 1, -1)
     number[np.unique(y[chosen])] = np.arange(len(np.unique(y[chosen])))
     new = number[y[chosen]]
-    if new.max() >= 3 and random.random() < 0.04:  # several kinds under one name
-        to = random.permutation(int(new.max()) + 1)
-        new = np.unique(
-            np.minimum(to[new], int(new.max()) - random.integers(1, 1 + new.max() // 3)), return_inverse=True
-        )[1]
+    if new.max() >= 3 and random.random() < 0.15:  # several kinds under one name, or all but a few
+        to, last = random.permutation(int(new.max()) + 1), int(new.max())
+        most = last // 3 if random.random() < 0.5 else last - 1
+        new = np.unique(np.minimum(to[new], last - random.integers(1, 1 + most)), return_inverse=True)[1]
     if random.random() < 0.08:  # one class under two names, which nobody can tell apart
         same = np.flatnonzero(new == random.choice(new))
         parted = random.permutation(same)[: round(len(same) * random.uniform(0.2, 0.5))]
@@ -291,7 +290,7 @@ def _foreign_labels(random: Random, group: np.ndarray, given: np.ndarray, k: int
     """(n,) the labels that foreign samples bear, -1 for those that would outnumber a label's own; and how."""
     count = np.bincount(given, minlength=k)
     scheme = str(random.choice(["random", "as frequent", "specific", "one label", "few labels"],
-                               p=[0.24, 0.08, 0.45, 0.13, 0.1]))  # fmt: skip
+                               p=[0.3, 0.1, 0.37, 0.13, 0.1]))  # fmt: skip
     if scheme == "random":
         return random.integers(0, k, len(group)), scheme
     if scheme == "as frequent":

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from graylearn.audit.evidence import COLUMNS
-from graylearn.audit.judge import _PLACES, FAR, Judge, write_judge
+from graylearn.audit.judge import _PLACES, FAR, Judge, read_judge, write_judge
 from judge.shards import LIKELY, OTHER, SHARD, make
 from judge.sources import SOURCES
 
@@ -69,8 +69,8 @@ class Pieces:
         return torch.tensor([place for place, each in enumerate(self.info) if test(each)], dtype=torch.long)
 
 
-def read_pieces(folder: Path) -> Pieces:
-    """All shards of a folder."""
+def read_pieces(folder: Path, like: Judge | None = None) -> Pieces:
+    """All shards of a folder; on the scale of a judge, where training goes on from it."""
     matrices, truths, weights, right, infos, starts = [], [], [], [], [], []
     for path in sorted(folder.glob("[0-9]*.npz")):
         if path.name.endswith(".partial.npz"):
@@ -89,6 +89,8 @@ def read_pieces(folder: Path) -> Pieces:
     count = np.maximum(np.isfinite(some).sum(axis=0), 1)  # of a few sets a column may be known of none
     mean = np.nansum(some, axis=0) / count
     scale = np.sqrt(np.nansum((some - mean) ** 2, axis=0) / count) + 1e-3
+    if like is not None:
+        mean, scale = like.weights["mean"].astype(np.float64), like.weights["scale"].astype(np.float64)
     known = np.isfinite(every[:, _PLACES])
     size = np.concatenate(starts)
     piece = np.repeat(np.arange(len(size)), size)
@@ -141,12 +143,18 @@ class Network(nn.Module):
         return out
 
 
-def fitted(pieces: Pieces, index: Tensor, epochs: int, seed: int, device: str = "cpu") -> Network:
-    """A network trained on some of the pieces, each set counting alike, by the log score."""
+def fitted(
+    pieces: Pieces, index: Tensor, epochs: int, seed: int, device: str = "cpu", start: Network | None = None
+) -> Network:
+    """A network trained on some of the pieces, each set counting alike, by the log score.
+
+    It goes on from another network, at a fourth of the rate, if there is one.
+    """
     torch.manual_seed(seed)
     where = torch.device(device)
-    net = Network(pieces.x.shape[2]).to(where)
-    optimizer = torch.optim.AdamW(net.parameters(), RATE, weight_decay=DECAY)
+    net = (start or Network(pieces.x.shape[2])).to(where)
+    rate = RATE if start is None else RATE / 4
+    optimizer = torch.optim.AdamW(net.parameters(), rate, weight_decay=DECAY)
     steps = epochs * (len(index) // BATCH)
     of_set = torch.tensor([name.startswith("set: ") for name in COLUMNS], device=where)
     missed, noise = (
@@ -156,7 +164,7 @@ def fitted(pieces: Pieces, index: Tensor, epochs: int, seed: int, device: str = 
     known = torch.zeros(pieces.x.shape[2] - len(COLUMNS), device=where)
     missed, noise = torch.cat([missed, known]), torch.cat([noise, known])
     of_set = torch.cat([of_set, known > 0])
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=max(steps, 1))
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=max(steps, 1))
     net.train()
     for _ in range(epochs):
         order = index[torch.randperm(len(index))]
@@ -198,6 +206,22 @@ def as_judge(nets: list[Network], pieces: Pieces, settings: dict[str, Any]) -> J
         if layers[0].bias is not None:
             weights[f"{short}.b"] = np.stack([each.bias.detach().numpy() for each in layers])
     return Judge(weights, settings)
+
+
+def as_networks(judge: Judge) -> list[Network]:
+    """The networks of a judge, to train on."""
+    members, columns, _ = judge.weights["in.w"].shape
+    nets = []
+    for member in range(members):
+        net = Network(columns)
+        for name, layer in net.layers.items():
+            short, norm = name.replace("_", "."), isinstance(layer, nn.LayerNorm)
+            kernel = torch.from_numpy(judge.weights[f"{short}.{'g' if norm else 'w'}"][member])
+            layer.weight.data = kernel.clone() if norm else kernel.T.contiguous()
+            if layer.bias is not None:
+                layer.bias.data = torch.from_numpy(judge.weights[f"{short}.b"][member]).clone()
+        nets.append(net)
+    return nets
 
 
 # What is decided by a posterior.
@@ -285,12 +309,18 @@ def settings_from(p: Tensor, pieces: Pieces, index: Tensor, of_clean: float) -> 
 _PIECES: Pieces | None = None
 
 
-def _trained(families: tuple[str, ...], seed: int, epochs: int, device: str) -> dict[str, Tensor]:
+def _trained(
+    families: tuple[str, ...], seed: int, epochs: int, device: str, start: Path | None
+) -> dict[str, Tensor]:
     """Weights of a network that never saw some families."""
     torch.set_num_threads(1)
     assert _PIECES is not None
     index = _PIECES.of(lambda info: info["family"] not in families)
-    return fitted(_PIECES, index, epochs, seed, device).state_dict()
+    first = None
+    if start is not None:
+        name = f"without-{families[0]}.npz" if families else "judge.npz"
+        first = as_networks(read_judge(start / name))[seed]
+    return fitted(_PIECES, index, epochs, seed, device, first).state_dict()
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -308,15 +338,19 @@ def main(argv: list[str] | None = None) -> None:
         "--clean", type=float, default=0.005, help="share flagged on clean sets that is allowed"
     )
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--start", type=Path, help="go on from the judges of this folder")
+    parser.add_argument("--first", type=int, default=0, help="the first shard: other sets than theirs")
     args = parser.parse_args(argv)
     shards = args.work / "shards"
     if args.sets:
-        make(shards, args.sources, 0, -(-args.sets // SHARD), args.processes, args.seconds)
-    pieces = globals()["_PIECES"] = read_pieces(shards)
+        make(shards, args.sources, args.first, -(-args.sets // SHARD), args.processes, args.seconds)
+    before = read_judge(args.start / "judge.npz") if args.start else None
+    pieces = globals()["_PIECES"] = read_pieces(shards, before)
     print(len(pieces), "pieces of evidence", flush=True)
     began = time.monotonic()
-    asked = [(out, seed, args.epochs, args.device) for out in FOLDS for seed in range(FOLD_MEMBERS)]
-    asked += [((), seed, args.epochs, args.device) for seed in range(MEMBERS)]
+    each = args.epochs, args.device, args.start
+    asked = [(out, seed, *each) for out in FOLDS for seed in range(FOLD_MEMBERS)]
+    asked += [((), seed, *each) for seed in range(MEMBERS)]
     with get_context("fork").Pool(min(args.processes, len(asked))) as pool:
         states = pool.starmap(_trained, asked, chunksize=1)
     nets = [Network(pieces.x.shape[2]) for _ in states]

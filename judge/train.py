@@ -335,7 +335,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=1e9, help="stop drawing after so long")
     parser.add_argument("--epochs", type=int, default=14)
     parser.add_argument(
-        "--clean", type=float, default=0.005, help="share flagged on clean sets that is allowed"
+        "--clean", type=float, default=0.0065, help="share flagged on clean sets that is allowed"
     )
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--start", type=Path, help="go on from the judges of this folder")
@@ -383,10 +383,14 @@ def card(pieces: Pieces, settings: dict[str, Any], args: argparse.Namespace) -> 
         families[info["family"]] += 1
         names.add(info["source"])
     known = [source for source in SOURCES if source.name in names or source.name.endswith("*")]
+    before = {}
+    if args.start:
+        theirs = json.loads((args.start / "card.json").read_text(encoding="utf-8"))
+        before = {"went on from": {name: theirs[name] for name in ("pieces", "epochs")}}
     return {
         "pieces": len(pieces), "families": dict(sorted(families.items())),
         "sources": [{"name": s.name, "licence": s.licence, "origin": s.origin} for s in known],
-        "left out together": FOLDS, "epochs": args.epochs, "networks": MEMBERS, "settings": settings,
+        "left out together": FOLDS, "epochs": args.epochs, "networks": MEMBERS, **before, "settings": settings,
     }  # fmt: skip
 
 

@@ -61,8 +61,6 @@ class How:
     """Units of work at once, each in a process of its own."""
     time_limit: float | None = None
     """Seconds after which no cell is started."""
-    refresh: bool = False
-    """Run also what the store has already; the new result then counts."""
 
 
 @dataclass(frozen=True)

@@ -81,11 +81,11 @@ def sweep(
     store = Store(default_store(experiment, options))
     cells = experiment.cells(options)
     outcome = Outcome(cells, store, experiment.name)
-    if not options.refresh:
-        _borrow(experiment, store, cells)
+    _borrow(experiment, store, cells)
     folder = _folder(options)
     outcome.waiting = _waiting(cells, folder)
-    pending = _pending(outcome, options)
+    # those without a result whose data is at hand
+    pending = [cell for cell in store.pending(cells, experiment.name) if cell.key not in outcome.waiting]
     if pending:
         store.check_writable()
     if begin is not None:
@@ -118,14 +118,6 @@ def _waiting(cells: list[Cell], folder: str | None) -> dict[str, str]:
     """By the key of a cell whose data is not at hand, the files it needs."""
     needed = cache(lambda names: files_needed(names, folder))
     return {cell.key: needs for cell in cells if (needs := needed(sets_of(cell))) is not None}
-
-
-def _pending(outcome: Outcome, options: Options) -> list[Cell]:
-    """The cells to run: without a result, or all of them to refresh; their data at hand."""
-    cells = outcome.cells
-    if not options.refresh:
-        cells = outcome.store.pending(cells, outcome.experiment)
-    return [cell for cell in cells if cell.key not in outcome.waiting]
 
 
 def _folder(options: Options) -> str | None:

@@ -43,11 +43,6 @@ NEVER = {
 """Calls that run, or may run, what they read."""
 ONLY_WITH = {"torch.load": ("weights_only", True), "np.load": ("allow_pickle", False)}
 """Calls that do so unless they are told not to, and how each has to be told."""
-ADMITTED = {
-    # an unpickler for which no name exists but those of arrays; tests/data/test_catalog_pickles.py attacks it
-    ("data/catalog/safe_pickle.py", "pickle.Unpickler"),
-}
-"""(file, name) of what is used all the same, with the reason."""
 
 
 def name_of(node):
@@ -78,7 +73,7 @@ def faults(text, file):
     tree = ast.parse(text)
     calls = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node, name in spoken(tree):
-        if name in NEVER and (file, name) not in ADMITTED:
+        if name in NEVER:
             yield f"{file}:{node.lineno} uses {name}"
         if name in ONLY_WITH:
             option, value = ONLY_WITH[name]

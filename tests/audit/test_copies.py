@@ -19,22 +19,6 @@ def asked(x, y, group=None):
     return different(x, row_numbers(x), np.asarray(y), int(np.max(y)) + 1, group)
 
 
-def test_samples_of_equal_features_and_label_are_asked_about_once(random):
-    x = random.normal(size=(50, 6))
-    rows, chosen, answers = asked(np.concatenate([x, x[:9], x[:4]]), np.zeros(63, dtype=np.int64))
-    assert len(rows) == len(chosen) == 50
-    np.testing.assert_array_equal(answers[50:59], answers[:9])
-    np.testing.assert_array_equal(rows.x[answers], np.concatenate([x, x[:9], x[:4]]).astype(np.float32))
-    np.testing.assert_allclose(rows.weight, 1.0, atol=1e-3)
-
-
-def test_copies_under_another_label_or_in_another_group_are_asked_about_too(random):
-    x = random.normal(size=(50, 6))
-    twice = np.concatenate([x, x])
-    assert len(asked(twice, np.repeat([0, 1], 50))[0]) == 100
-    assert len(asked(twice, np.zeros(100, dtype=np.int64), np.repeat([0, 1], 50))[0]) == 100
-
-
 def test_rows_of_few_values_each_count(random):
     """Of 3 x 3 x 3 x 3 rows 400 are drawn: equal ones are no copies."""
     x = random.integers(0, 3, size=(400, 4)).astype(np.float32)
@@ -45,14 +29,6 @@ def test_rows_of_few_values_each_count(random):
         by_chance(random.normal(size=(100, 8)).astype(np.float32), np.arange(100, dtype=np.uint64)).max()
         < 0.1
     )
-
-
-def test_the_order_of_what_is_asked_hangs_on_content_alone(random):
-    x, y = random.normal(size=(60, 4)).astype(np.float32), np.arange(60) % 3
-    turn = random.permutation(60)
-    one, other = asked(x, y)[0], asked(x[turn], y[turn])[0]
-    np.testing.assert_array_equal(one.x, other.x)
-    np.testing.assert_array_equal(one.draw, other.draw)
 
 
 @pytest.mark.parametrize("wrong", [0.0, 0.1])

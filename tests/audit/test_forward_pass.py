@@ -74,14 +74,6 @@ def test_the_forward_pass_is_that_of_a_reference_in_double_precision(several):
         np.testing.assert_allclose(judge(given).chances, reference(judge, given.matrix), atol=2e-4)
 
 
-def test_columns_that_tell_what_is_known_are_in_the_order_of_the_places():
-    names = list(COLUMNS)
-    assert [names[place] for place in module._PLACES] == list(module.TELLS_WHAT_IS_KNOWN)
-    x = shipped().prepared(np.full((2, len(names)), np.nan, np.float32))
-    assert x.shape == (2, len(names) + len(module._PLACES))
-    assert not x.any(), "nothing is known: zeros, and no mark"
-
-
 def test_chances_add_up_and_another_order_of_rows_says_the_same(several):
     given = evidence(500)
     found = several(given)
@@ -90,17 +82,6 @@ def test_chances_add_up_and_another_order_of_rows_says_the_same(several):
     turned = several(dataclasses.replace(given, matrix=given.matrix[turn]))
     np.testing.assert_allclose(turned.chances, found.chances[turn], atol=1e-6)
     assert found.spread > 0
-
-
-def test_rows_are_worked_on_in_blocks(several, monkeypatch):
-    given = evidence(500)
-    whole = several(given).chances
-    monkeypatch.setattr(module, "_BLOCK", 37)
-    np.testing.assert_allclose(several(given).chances, whole, atol=1e-6)
-
-
-def test_no_rows_are_no_fault():
-    assert shipped()(evidence(0)).chances.shape == (0, 3)
 
 
 def test_a_judge_comes_back_from_its_file_with_its_id(several, tmp_path):
@@ -113,16 +94,6 @@ def test_a_judge_comes_back_from_its_file_with_its_id(several, tmp_path):
     given = evidence()
     np.testing.assert_array_equal(again(given).chances, once(given).chances)
     np.testing.assert_allclose(once(given).chances, several(given).chances, atol=0.02)  # half precision
-
-
-def test_the_id_changes_with_any_weight_and_any_setting(several):
-    ids = {several.id}
-    for name in several.weights:
-        changed = {**several.weights, name: several.weights[name] + np.float32(1e-3)}
-        ids.add(Judge(changed, several.settings).id)
-    ids.add(Judge(several.weights, {**several.settings, "threshold": 0.123}).id)
-    assert len(ids) == len(several.weights) + 2
-    assert all(len(each) == 12 for each in ids)
 
 
 def test_what_is_shipped_fits_the_evidence():

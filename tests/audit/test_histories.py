@@ -7,8 +7,7 @@ from planted import clusters, digits
 from sklearn.metrics import roc_auc_score
 
 from graylearn.audit import Audit, audit
-from graylearn.audit.history import epochs_before_memorising, history_probabilities, short_run
-from graylearn.data.order import row_numbers
+from graylearn.audit.history import epochs_before_memorising
 from graylearn.errors import DataError
 from graylearn.training import History, train
 
@@ -70,44 +69,6 @@ def test_a_network_that_has_learned_nothing_yet_contradicts_nothing(epochs):
 def test_a_run_that_ended_in_its_first_epoch_is_no_history():
     with pytest.raises(DataError, match="no complete epoch: train for one at least"):
         Audit.from_history(History(torch.arange(60) % 3, 3, 5))
-
-
-def test_history_becomes_the_mean_of_what_it_recorded():
-    torch.manual_seed(0)
-    target = torch.tensor([0, 2, 1, 1])
-    history = History(target, 3, 2)
-    logits = torch.randn(2, 4, 3) * 2
-    for epoch in range(2):
-        history.start_epoch(epoch)
-        history.record(epoch, torch.arange(4), target, logits[epoch])
-        history.end_epoch(epoch)
-    # with three classes, label, largest and the rest tell each probability unless the label is the largest
-    expected = logits.softmax(-1).double().numpy()
-    for e in range(2):
-        for i in range(4):
-            t = int(target[i])
-            if expected[e, i].argmax() == t:
-                others = [k for k in range(3) if k != t]
-                expected[e, i, others] = expected[e, i, others].mean()
-    np.testing.assert_allclose(history_probabilities(history), expected.mean(axis=0), atol=2e-3)
-
-
-def test_history_of_samples_never_seen_is_even():
-    history = History(torch.tensor([0, 1]), 2, 1)
-    history.start_epoch(0)
-    history.record(0, torch.tensor([0]), torch.tensor([0]), torch.tensor([[2.0, 0.0]]))
-    history.end_epoch(0)
-    p = history_probabilities(history)
-    np.testing.assert_allclose(p[1], 0.5)
-    assert p[0, 0] == pytest.approx(1 / (1 + np.exp(-2)), abs=1e-3)
-
-
-def test_a_short_run_does_not_memorise_wrong_labels():
-    planted = clusters(400)
-    x = planted.x.astype(np.float32)
-    p = short_run(x, row_numbers(x), planted.y, 4)
-    own = p[np.arange(400), planted.y]
-    assert own[planted.wrong].mean() < 0.35 < 0.6 < own[~planted.wrong].mean()
 
 
 def test_an_audit_by_a_short_run_finds_what_is_planted():

@@ -2,16 +2,8 @@
 
 import numpy as np
 
-from graylearn.audit import audit, blocks
-from graylearn.audit.parts import part_size
+from graylearn.audit import audit
 from graylearn.audit.scaling import scaled
-
-
-def test_blocks_hold_each_row_once(monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK", 60_000)
-    every = [np.arange(20_001)[part] for part in blocks.row_blocks(20_001, 10)]
-    assert len(every) == 4
-    np.testing.assert_array_equal(np.concatenate(every), np.arange(20_001))
 
 
 def test_an_audit_of_more_classes_than_a_class_has_samples():
@@ -23,12 +15,6 @@ def test_an_audit_of_more_classes_than_a_class_has_samples():
     assert found.probabilities.shape == found.beliefs.shape == (1200, 300)
     assert np.isfinite(found.score).all()
     np.testing.assert_allclose(found.beliefs.sum(axis=1) + found.foreign, 1.0, atol=1e-6)
-
-
-def test_parts_are_as_large_as_memory_allows():
-    assert part_size(10, 128) == 100_000
-    assert part_size(5000, 128) < 2000
-    assert part_size(10**6, 10**6) == 1000
 
 
 def test_a_value_far_from_all_others_has_no_say_in_the_scale():

@@ -10,8 +10,7 @@ from graylearn import Audit, audit
 from graylearn.audit.inputs import described
 from graylearn.audit.judge import Judge, shipped
 from graylearn.audit.kinds import MISLABELLED, OK, OOD, SURE
-from graylearn.audit.shares import chances_by_kind, ranges_of
-from graylearn.audit.verdict import Known, verdict, worth_a_look
+from graylearn.audit.verdict import Known, verdict
 from graylearn.errors import DataWarning
 
 EXACT = ("ids", "suspected", "level", "kind", "suggested", "because")
@@ -219,27 +218,6 @@ def test_shares_and_their_ranges_are_told(flips):
         assert 0 <= low <= share[name] <= high <= 1
     assert share["total"] == pytest.approx(found.posterior.mean())
     assert f"estimated contamination: {share['total']:.1%}" in found.summary()
-
-
-def test_a_suspect_counts_as_what_it_was_found_to_be():
-    foreign, wrong = np.array([0.2, 0.1, 0.1, 0.0]), np.array([0.5, 0.3, 0.1, 0.0])
-    counted = chances_by_kind(foreign, wrong, np.array([MISLABELLED, OOD, OK, OK]))
-    np.testing.assert_allclose(counted["mislabelled"], [0.7, 0.0, 0.1, 0.0])
-    np.testing.assert_allclose(counted["ood"], [0.0, 0.4, 0.1, 0.0])
-
-
-def test_ranges_are_wide_where_samples_are_in_doubt():
-    clear, doubt = np.repeat([0.0, 1.0], [8, 2]), np.full(10, 0.2)
-    assert ranges_of({"ood": clear, "mislabelled": 0 * clear}, 0.5)["total"] == (0.2, 0.2)
-    assert ranges_of({"ood": doubt, "mislabelled": 0 * doubt}, 0.5)["total"] == pytest.approx((0.0, 0.4))
-    assert ranges_of({"ood": doubt, "mislabelled": 2 * doubt}, 0.0)["total"] == pytest.approx((0.6, 0.6))
-    assert ranges_of({"ood": doubt[:0], "mislabelled": doubt[:0]}, 0.5)["total"] == (0.0, 0.0)
-
-
-def test_as_many_are_worth_a_look_as_may_be_wrong():
-    assert worth_a_look(np.zeros(100)) == 0
-    assert worth_a_look(np.full(100, 0.021)) == 3
-    assert worth_a_look(np.full(10_000, 0.5)) == 50
 
 
 def test_what_cannot_be_judged_says_so():

@@ -5,7 +5,7 @@ import pytest
 from planted import as_rows, clusters
 
 from graylearn.audit import forest, near, views
-from graylearn.audit.forest import forest_votes, hashed, uniform
+from graylearn.audit.forest import forest_votes
 from graylearn.audit.near import nearest
 
 
@@ -38,21 +38,6 @@ def brute_force(x, k):
     return [np.sort(np.where(np.eye(len(x), dtype=bool), np.inf, each), axis=1)[:, :k] for each in away]
 
 
-def test_of_each_group_the_nearest_counts_before_a_second_one():
-    x = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
-    group = np.arange(300) % 60
-    angle, distance = nearest(x, group, np.linspace(0, 1, 300))
-    for found in (angle, distance):
-        assert found.index.shape == (300, 15)
-        assert all(len(set(group[each])) == 15 for each in found.index)
-        assert not (group[found.index] == group[:, None]).any()
-    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
-    cosine = unit @ unit.T
-    for row in (0, 7, 299):
-        best = np.sort([cosine[row, group == each].max() for each in range(60) if each != group[row]])
-        np.testing.assert_allclose(1.0 - angle.distance[row], best[::-1][:15], atol=2e-6)
-
-
 @pytest.mark.parametrize("n", [7, 120, 700])
 def test_neighbours_are_those_of_brute_force(n):
     x = np.random.default_rng(n).normal(size=(n, 4)).astype(np.float32)
@@ -64,25 +49,6 @@ def test_neighbours_are_those_of_brute_force(n):
     unit = x / np.linalg.norm(x, axis=1, keepdims=True)
     found = 1.0 - np.einsum("nd,nkd->nk", unit, unit[angle.index])
     np.testing.assert_allclose(found, angle.distance, atol=2e-6)
-
-
-def test_none_is_its_own_neighbour_and_none_has_one_twice(rows):
-    for one in nearest(rows.x, None, rows.draw):
-        assert not (one.index == np.arange(len(rows))[:, None]).any()
-        assert all(len(set(each)) == one.index.shape[1] for each in one.index.tolist())
-
-
-def test_votes_are_those_of_a_loop(rows):
-    angle, _ = nearest(rows.x, None, rows.draw)
-    found = views.votes(angle, rows)
-    prior = (np.bincount(rows.y) + 0.5) / (len(rows) + 1.5)
-    for row in (0, 17, 119):
-        weight = np.exp(-angle.distance[row] / angle.distance[row].mean()) + 1e-3
-        weight *= len(weight) / weight.sum()
-        expected = 0.5 * prior
-        for neighbour, each in zip(angle.index[row], weight, strict=True):
-            expected = expected + each * np.eye(3)[rows.y[neighbour]]
-        np.testing.assert_allclose(found[row], expected / expected.sum(), rtol=1e-6)
 
 
 def test_in_lists_nearly_all_neighbours_are_found(monkeypatch):
@@ -97,23 +63,7 @@ def test_in_lists_nearly_all_neighbours_are_found(monkeypatch):
     assert not (angle.index == np.arange(3000)[:, None]).any()
 
 
-def test_beyond_a_size_neighbours_are_those_that_are_known(monkeypatch):
-    monkeypatch.setattr(near, "EXACT", 100)
-    monkeypatch.setattr(near, "KNOWN", 500)
-    random = np.random.default_rng(1)
-    x, draw = random.normal(size=(2000, 5)).astype(np.float32), random.random(2000)
-    angle, _ = nearest(x, None, draw)
-    assert set(angle.index.ravel()) <= set(np.argsort(draw)[:500])
-
-
 # The kernel regression.
-
-
-def test_landmarks_that_are_all_samples_give_the_gaussian_kernel(rows):
-    columns = views._landmarks(rows.x, rows.draw, 1.0)(rows.x).astype(np.float64)
-    square = ((rows.x[:, None] - rows.x[None]).astype(np.float64) ** 2).sum(axis=-1)
-    size = np.median(square[np.triu_indices(len(rows), 1)])
-    np.testing.assert_allclose(columns @ columns.T, np.exp(-square / size), atol=2e-3)
 
 
 @pytest.mark.parametrize("ridge", [0.1, 10.0])
@@ -132,47 +82,7 @@ def test_the_regression_without_a_sample_is_the_one_refitted_without_it(rows, ri
         np.testing.assert_allclose(found[row], expected, atol=2e-3)
 
 
-def test_in_groups_the_regression_is_refitted_without_all_of_the_group(rows):
-    columns, group = views._landmarks(rows.x, rows.draw, 1.0)(rows.x), np.arange(len(rows)) % views.FOLDS
-    found = views._Ridge(columns, rows.y, 3, np.ones(len(rows)), group).without_itself(1.0)
-    z, target = columns.astype(np.float64), np.eye(3)[rows.y] - 1 / 3
-    for each in range(views.FOLDS):
-        own = group == each
-        slopes = np.linalg.solve(z[~own].T @ z[~own] + np.eye(z.shape[1]), z[~own].T @ target[~own])
-        np.testing.assert_allclose(found[own], z[own] @ slopes, atol=2e-3)
-
-
-def test_the_kernel_is_silent_far_from_all_samples(rows):
-    far = as_rows(np.concatenate([rows.x, np.full((1, 5), 60.0)]), np.append(rows.y, 0))
-    _, silent = views.kernel_ridge(far)
-    assert silent[-1] > silent[:-1].max()
-
-
 # Class centres.
-
-
-def test_class_centres_are_trimmed_and_without_the_sample_itself(rows):
-    unit = rows.x.astype(np.float64) / np.linalg.norm(rows.x, axis=1, keepdims=True)
-    used = np.ones(len(rows), dtype=bool)
-
-    def to_own():
-        total = np.stack([unit[used & (rows.y == label)].sum(axis=0) for label in range(3)])
-        way = total[rows.y] - unit * used[:, None]
-        return (unit * way).sum(axis=1) / np.linalg.norm(way, axis=1), total
-
-    for _ in range(views.ROUNDS):
-        cosine, _ = to_own()
-        for label in range(3):
-            own = np.flatnonzero(rows.y == label)
-            first = own[np.argsort(-cosine[own])][: int(np.ceil(views.TRIM * len(own)))]
-            used[own] = np.isin(own, first)
-    own, total = to_own()
-    p, off, off_own = views.class_centres(rows)
-    np.testing.assert_allclose(-off_own, own, atol=1e-5)
-    every = unit @ (total / np.linalg.norm(total, axis=1, keepdims=True)).T
-    every[np.arange(len(rows)), rows.y] = own
-    np.testing.assert_allclose(-off, every.max(axis=1), atol=1e-5)
-    np.testing.assert_array_equal(p.argmax(axis=1), every.argmax(axis=1))
 
 
 def test_what_lies_far_from_every_class_is_farthest():
@@ -218,28 +128,12 @@ def test_trees_ask_only_those_that_did_not_see_the_sample(rows):
         assert np.abs(after - before).max() > 1e-3, "others are told by it"
 
 
-def test_trees_predict_what_can_be_told_and_nothing_else(planted, rows):
-    votes = forest_votes(rows.x, planted.true, 3, rows.draw, rows.weight, np.arange(120))
-    assert (votes.argmax(axis=1) == planted.true).mean() > 0.75
-    np.testing.assert_allclose(votes.sum(axis=1), 1.0)
-    chance = np.random.default_rng(0).permutation(120) % 2
-    blind = forest_votes(rows.x, chance, 2, rows.draw, rows.weight, np.arange(120))
-    assert abs(blind[np.arange(120), chance].mean() - 0.5) < 0.08
-
-
 def test_more_classes_than_colours_are_told_apart():
     many = clusters(900, k=30, d=30, wrong=0.0)
     rows = as_rows(many.x, many.y)
     votes = forest_votes(rows.x, rows.y, 30, rows.draw, rows.weight, np.arange(900))
     assert votes.shape == (900, 30)
     assert (votes.argmax(axis=1) == rows.y).mean() > 0.5
-
-
-def test_hashes_are_as_good_as_drawn():
-    drawn = uniform(hashed(np.arange(20_000), 3))
-    counts = np.histogram(drawn, 20, (0, 1))[0]
-    assert ((counts - 1000) ** 2 / 1000).sum() < 50  # chi square, 19 degrees of freedom
-    assert abs(np.corrcoef(drawn, uniform(hashed(np.arange(20_000), 4)))[0, 1]) < 0.03
 
 
 # All of them.

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
-from sklearn.preprocessing import normalize
 from torch import nn
 
 from graylearn.errors import SettingsError
@@ -75,25 +74,6 @@ def test_networks_without_features_are_judged_by_entropy_alone(iris):
     np.testing.assert_array_equal(np.argsort(classifier.ood_score(x_test)), np.argsort(entropy))
 
 
-def test_features_of_any_network_are_read_and_no_hook_stays(iris):
-    x, x_test, y, _ = iris
-    network = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
-    classifier = GrayClassifier(network=network, random_state=0, device="cpu", audit=None, epochs=5).fit(x, y)
-    assert classifier.reference_["centres"].shape == (3, 8)
-    scores = classifier.ood_score(x_test)
-    assert not any(module._forward_pre_hooks for module in classifier.network_.modules())
-    # the part that is not entropy falls as the cosine to the nearest class centre rises
-    entropy = scipy.stats.entropy(classifier.predict_proba(x_test), axis=1)
-    middle, spread = classifier.reference_["entropy"]
-    rest = scores - np.arcsinh((entropy - middle) / spread)
-    with torch.no_grad():
-        encoded = torch.from_numpy(classifier.encoder_.transform(x_test))
-        features = classifier.network_[:2](encoded).double().numpy()
-    unit = normalize((features - classifier.reference_["mean"]) / classifier.reference_["spread"])
-    nearest = (unit @ classifier.reference_["centres"].T).max(axis=1)
-    assert scipy.stats.spearmanr(rest, -nearest).statistic > 0.999
-
-
 def test_a_value_far_beyond_the_training_samples_is_refused(iris):
     x, x_test, y, _ = iris
     classifier = GrayClassifier(random_state=0, device="cpu").fit(x, y)
@@ -102,16 +82,6 @@ def test_a_value_far_beyond_the_training_samples_is_refused(iris):
     assert (classifier.predict_proba(far).max(axis=1) > 0.9).any()  # sure of them all the same
     assert set(classifier.predict(far, reject_at=0.99)) == {None}
     assert classifier.ood_score(far).min() > classifier.ood_score(x_test).max()
-
-
-def test_scores_compare_with_the_training_samples_that_are_not_suspected(dirty):
-    classifier = GrayClassifier(random_state=0, device="cpu", epochs=5).fit(dirty.x, dirty.y)
-    keep = classifier.audit_.keep
-    assert 0.5 < keep.mean() < 0.8
-    with torch.no_grad():
-        encoded = torch.from_numpy(classifier.encoder_.transform(dirty.x[keep]))
-        features = classifier.network_.forward_features(encoded).double().numpy()
-    np.testing.assert_allclose(classifier.reference_["mean"], features.mean(axis=0), rtol=1e-4, atol=1e-6)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_blobs
 from sklearn.metrics import average_precision_score, f1_score
 
-from judge import cases, peers, tables
+from judge import cases, peers
 from judge.evaluate import calibration_error, measured, reliability
 
 
@@ -59,24 +59,6 @@ def test_calibration_error_is_the_gap_between_what_is_said_and_what_is_so():
     assert calibration_error(two) == pytest.approx(0.0)  # of all sets together, each counts alike
 
 
-def test_planted_errors_are_a_tenth_of_five_kinds():
-    x, y = make_blobs(1000, centers=4, random_state=0)
-    made = cases.arrays(*cases.planted(x, y, None, np.random.default_rng(0)))
-    assert 0.08 < (made["truth"] > 0).mean() < 0.12
-    assert set(made["truth"]) == {0, 1, 2}
-    assert (made["features"][:1000] == x.astype(np.float32)).all()
-
-
-@pytest.mark.parametrize(("labels", "most"), [("one", 1), ("specific", 3), ("random", 3)])
-def test_foreign_samples_bear_the_labels_that_are_asked_for(labels, most, random):
-    x, y = make_blobs(300, centers=3, random_state=0)
-    foreign, group = make_blobs(200, centers=3, random_state=1)
-    made = cases.with_foreign(x, y, y, foreign, group, 0.2, labels, random)
-    borne = made["label"][made["truth"] == 2]
-    assert len(borne) == 75
-    assert len(np.unique(borne)) == most
-
-
 def test_peers_are_asked_about_what_they_were_not_fitted_on(random):
     x, y = random.normal(size=(300, 4)).astype(np.float32), np.arange(300) % 3
     for name in ("logistic", "forest"):
@@ -90,13 +72,3 @@ def test_the_area_under_the_margin_finds_flips():
     score, suspected = peers.area_under_margin(x.astype(np.float32), label)
     assert average_precision_score(label != y, score) > 0.9
     assert suspected[label == y].mean() < 0.2
-
-
-def test_tables_tell_a_judge_that_falls_to_less_than_half_of_a_peer():
-    row = {"name": "a", "group": "own", "family": "table", "overlap": "auto", "D": 3, "setting": "clean"}
-    judge = [row | {"f1": 0.3, "ap": 0.8, "ap_confidence": 0.7, "flagged": 0.01}]
-    peer = [row | {"f1": 0.7, "method": "x"}]
-    text = tables.tables([], judge, peer, every_case=True)
-    assert "| a | 0.300 | 0.700 | x |" in text
-    assert "| other sets, clean: flagged, % | - | 1.000 | <= .3 |" in text
-    assert "| a |" not in tables.cliffs([row | {"f1": 0.36}], peer)

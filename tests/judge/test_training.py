@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from graylearn.audit.evidence import COLUMNS, Evidence, gather
+from graylearn.audit.evidence import COLUMNS, Evidence
 from graylearn.audit.judge import read_judge
 from judge import evaluate, shards, ship, train
-from judge.draw import draw
 from judge.generators import GENERATORS
 from judge.sources import SOURCES, load
 
@@ -90,52 +89,6 @@ def test_rows_are_drawn_so_that_their_weights_give_the_share_of_the_whole():
     assert np.mean(shares) == pytest.approx(wrong.mean(), abs=0.02)
 
 
-def test_models_from_elsewhere_say_probabilities_and_may_have_learned_the_labels(sources):
-    random = np.random.default_rng(0)
-    rows, _, _ = shards.rows_of(draw(5, sources))
-    views = shards.look(rows)
-    own = {True: [], False: []}
-    for _ in range(30):
-        p, saw = shards.model_says(random, rows, views)
-        np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-6)
-        own[saw].append(p[np.arange(len(rows)), rows.y].mean())
-    assert np.mean(own[True]) > np.mean(own[False])
-
-
-def test_a_shard_holds_its_sets_and_tells_of_one_that_failed(sources, tmp_path, monkeypatch, capsys):
-    def failing(seed, sources):
-        if seed == 7:
-            raise ValueError("no such set")
-        return draw(seed, sources)
-
-    monkeypatch.setattr(shards, "SHARD", 3)
-    monkeypatch.setattr(shards, "_SOURCES", sources)
-    monkeypatch.setattr(shards, "draw", failing)
-    number, count, _ = shards.shard(2, tmp_path)
-    assert number == 2
-    assert "seed 7" in capsys.readouterr().out
-    pieces = train.read_pieces(tmp_path)
-    assert len(pieces) == count >= 2
-    np.testing.assert_allclose(pieces.weight.sum(1).numpy(), 1.0, atol=1e-4)
-    assert [path.name for path in tmp_path.iterdir()] == ["00002.npz"]
-
-
-def test_evidence_of_a_set_is_that_of_the_library(sources):
-    """The same columns, from the same samples: there is no second way to make them."""
-    made = draw(6, sources)
-    rows, _, _ = shards.rows_of(made)
-    pieces = shards.evidence_of(np.random.default_rng([21, 6]), made)
-    assert {of for of, *_ in pieces} <= {"features", "given", "both"}
-    (_, evidence, label, truth, true), *_ = pieces
-    np.testing.assert_array_equal(label, rows.y)
-    assert len(truth) == len(true) == len(evidence.matrix)
-    known = np.isfinite(evidence.matrix).any(axis=0)
-    np.testing.assert_allclose(
-        evidence.column("copies: log count"), gather(rows).column("copies: log count"), atol=1e-6
-    )
-    assert known.mean() > 0.5
-
-
 # Training.
 
 
@@ -143,15 +96,6 @@ def test_families_of_every_source_and_generator_are_left_out_once():
     folds = [family for fold in train.FOLDS for family in fold]
     assert len(folds) == len(set(folds))
     assert {source.family for source in SOURCES} | set(GENERATORS) == set(folds)
-
-
-def test_pieces_are_read_as_they_were_written(pieces):
-    assert len(pieces) == 84
-    assert pieces.x.shape[1] == train.ROWS
-    assert (pieces.weight[:, :ROWS] > 0).all()
-    assert (pieces.weight[:, ROWS:] == 0).all()
-    assert (pieces.x[:, :ROWS, 5] == 0).all(), "what is not known is zero once it is on one scale"
-    assert float(pieces.x[:, :ROWS, 1].float().std()) == pytest.approx(1.0, abs=0.05)
 
 
 def test_the_network_that_is_trained_is_the_one_that_the_library_asks(pieces):

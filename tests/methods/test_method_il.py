@@ -5,7 +5,7 @@ import torch
 from hand_made import make_step, make_task, softmax
 
 from graylearn.methods import make_method
-from graylearn.methods.reweighting import class_outlier_factors, contrastive_loss, suspect_worst
+from graylearn.methods.reweighting import class_outlier_factors, contrastive_loss
 
 
 def local_outlier_factor(features, neighbours):
@@ -35,20 +35,6 @@ def two_classes_with_strangers(numbers, size=30, strangers=3):
     return np.concatenate(features).astype(np.float32), np.array(target), np.array(strange)
 
 
-def test_factors_are_those_of_the_definition_within_each_class():
-    numbers = np.random.default_rng(0)
-    features, target, strange = two_classes_with_strangers(numbers)
-    factors = class_outlier_factors(features, target, 2000, 0.4)
-    for label in range(2):
-        of_class = target == label
-        expected = local_outlier_factor(features[of_class].astype(np.float64), 12)  # .4 x 29, rounded
-        np.testing.assert_allclose(factors[of_class], expected, rtol=1e-3)
-        assert factors[of_class & strange].min() > factors[of_class & ~strange].max()
-    few = class_outlier_factors(features, target, 5, 0.4)
-    expected = local_outlier_factor(features[target == 0].astype(np.float64), 5)
-    np.testing.assert_allclose(few[target == 0], np.minimum(expected, 10), rtol=1e-3)
-
-
 def test_tiny_classes_and_repeated_features_have_finite_factors():
     features = np.ones((9, 3), dtype=np.float32)
     features[8] = [1, 0, 0]
@@ -56,15 +42,6 @@ def test_tiny_classes_and_repeated_features_have_finite_factors():
     factors = class_outlier_factors(features, target, 2000, 0.4)
     np.testing.assert_allclose(factors[:8], 1)
     assert factors[8] == 10  # infinitely thinner than its identical neighbours
-
-
-def test_worst_half_of_each_class_is_suspected_and_weighed():
-    score = np.array([1.0, 4.0, 2.0, 3.0, 10.0, 10.0, 30.0, 20.0, 40.0, 7.0], dtype=np.float32)
-    target = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 2])
-    suspected, weight = suspect_worst(score, target, 0.5)
-    # class 0: 3 and 4 against the border 2; class 1: 30 and 40 against 20; one alone is never suspected
-    assert np.flatnonzero(suspected).tolist() == [1, 3, 6, 8]
-    np.testing.assert_allclose(weight, [1, 0, 1, 0.5, 1, 1, 0.5, 1, 0, 1])
 
 
 def test_pairs_are_pulled_and_pushed_as_the_method_says():

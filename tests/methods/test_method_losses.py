@@ -5,7 +5,6 @@ import pytest
 import torch
 from hand_made import make_step, make_task, softmax
 
-from graylearn.losses import GrayLoss, gray_loss
 from graylearn.methods import make_method
 
 NUMBERS = np.random.default_rng(0)
@@ -132,17 +131,6 @@ def test_relative_confidence_begins_as_cross_entropy_however_many_classes():
     torch.testing.assert_close(slopes["gl"], 2 / 100 * slopes["standard"])
 
 
-@pytest.mark.parametrize("size", [1, 32, 1001])  # the last is beyond small batches
-def test_gl_relative_is_the_loss_of_that_name(size):
-    logits = torch.from_numpy(NUMBERS.normal(size=(size, 10)).astype(np.float32)) * 3
-    target = torch.from_numpy(NUMBERS.integers(0, 10, size))
-    loss = make_method("gl-relative").loss(make_step(logits, target))
-    assert torch.equal(loss, GrayLoss("relative", reduction="none")(logits, target))
-    top = logits.softmax(1).amax(1)
-    confidence = (top / top.median()).clamp(max=1)
-    assert torch.equal(loss, gray_loss(logits, target, confidence=confidence, reduction="none"))
-
-
 def test_sampled_nl_rejects_one_other_label_at_a_time_each_equally_often():
     K, draws = 4, 3000
     probabilities = np.array([0.1, 0.2, 0.3, 0.4])
@@ -158,12 +146,3 @@ def test_sampled_nl_rejects_one_other_label_at_a_time_each_equally_often():
     np.testing.assert_allclose(shares, 1 / 3, atol=0.04)  # 4.6 standard errors
     again = method.loss(make_step(logits, target)).numpy()
     assert (again != loss).any()  # drawn anew at each step
-
-
-def test_with_two_classes_gl_nl_and_their_mixture_are_cross_entropy():
-    logits = NUMBERS.normal(size=(20, 2)) * 4
-    target = NUMBERS.integers(0, 2, 20)
-    expected = -np.log(softmax(logits))[np.arange(20), target]
-    for name in ("gl", "gl-label", "gl-relative", "nl", "standard+nl"):
-        loss = make_method(name).loss(make_step(logits, target)).numpy()
-        np.testing.assert_allclose(loss, expected, rtol=1e-9, atol=1e-15, err_msg=name)

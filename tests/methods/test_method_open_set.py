@@ -5,11 +5,10 @@ import pytest
 import torch
 from hand_made import make_step, make_task, softmax
 from scipy.special import digamma, gammaln
-from scipy.stats import dirichlet
 
 from graylearn.errors import SettingsError
 from graylearn.methods import Output, make_method
-from graylearn.methods.blends import dirichlet_divergence, outside_inputs
+from graylearn.methods.blends import outside_inputs
 
 NUMBERS = np.random.default_rng(0)
 LOGITS, OUTSIDE = NUMBERS.normal(size=(2, 6, 4)) * 2
@@ -51,15 +50,6 @@ def test_prior_network():
     np.testing.assert_allclose(loss_of(method), expected / 50)
     alone = make_method("prior-network", concentration=50.0, weight=0.0)
     np.testing.assert_allclose(loss_of(alone), divergence(LOGITS, target) / 50)
-
-
-def test_the_divergence_is_the_mean_log_ratio_of_densities():
-    """By drawing from the distribution itself."""
-    logits, target = np.array([0.3, 1.0, -0.2]), np.array([3.0, 1.0, 2.0])
-    drawn = np.random.default_rng(0).dirichlet(np.exp(logits), 40_000)
-    ratio = dirichlet.logpdf(drawn.T, np.exp(logits)) - dirichlet.logpdf(drawn.T, target)
-    found = dirichlet_divergence(torch.tensor(logits)[None], torch.tensor(target)[None]).item()
-    assert abs(found - ratio.mean()) < 5 * ratio.std() / 200
 
 
 def test_confident_classifier():

@@ -1,12 +1,10 @@
 """What stands beside a sample: the numbers behind the comparisons, against plain numpy."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from report_tables import make_table
 
-from graylearn.report import ReportData, row_preview
-from graylearn.report.columns import odd_columns
+from graylearn.report import ReportData
 from graylearn.report.payload import build_payload
 
 CLASSES = ("cat", "dog", "owl")
@@ -31,50 +29,6 @@ def test_nearest_and_typical_samples_are_those_of_brute_force(columns):
         centre = rows[members].mean(axis=0)
         closest = members[np.argsort(np.linalg.norm(rows[members] - centre, axis=1))[:3]]
         assert main["beside"]["typical"][k] == closest.tolist()
-
-
-def test_the_likeliest_classes_come_best_first():
-    chance = np.random.default_rng(0).dirichlet(np.ones(3), size=120)
-    likely = payload(probabilities=chance)[0]["beside"]["likely"]
-    assert likely["of"][:60] == list(range(60))
-    assert likely["classes"][:3] == np.argsort(-chance[0]).tolist()
-    assert likely["chance"][:3] == np.rint(1000 * np.sort(chance[0])[::-1]).astype(int).tolist()
-
-
-def test_the_oddest_columns_come_first_beside_the_middle_of_the_class():
-    rng = np.random.default_rng(0)
-    label = np.arange(300) % 3
-    table = pd.DataFrame(
-        {
-            "noise": rng.normal(size=300),
-            "weight": 10.0 * label + rng.normal(size=300),
-            "colour": np.array(["red", "green", "blue"], dtype=object)[label],
-            "name": [f"sample {i}" for i in range(300)],
-            "empty": np.full(300, np.nan),
-        }
-    )
-    table.loc[0, "weight"] = 20.0
-    table.loc[1, "colour"] = "blue"
-    suspected = np.zeros(300, dtype=bool)
-    suspected[:2] = True
-    odd = odd_columns(table, label, suspected, 3)
-    first, second = ([column for column, _ in odd.of(row)] for row in range(2))
-    assert (first[0], second[0]) == (1, 2)
-    assert 3 not in {*first, *second}  # a column of names says nothing
-    middle = np.median(table["weight"][(label == 0) & ~suspected])
-    assert float(odd.middle[0][1]) == pytest.approx(middle, abs=1e-4)
-    assert [row[2] for row in odd.middle] == ["red", "green", "blue"]
-    main, blocks = build_payload(
-        ReportData(
-            title="t",
-            table=make_table(300, 2),
-            classes=CLASSES,
-            rows=table,
-            previews=lambda index: row_preview(table.iloc[index].to_dict()),
-        )
-    )
-    assert main["previews"]["odd"]["names"] == list(table.columns)
-    assert '[1,"20"]' in blocks[0][:400]
 
 
 def test_the_map_is_within_its_frame_and_parts_the_classes():

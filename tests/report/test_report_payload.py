@@ -28,21 +28,6 @@ def made(**fields):
     return ReportData(**({"title": "Pets", "table": make_table(), "classes": CLASSES} | fields))
 
 
-def test_rows_are_sorted_by_score_and_say_their_place():
-    table = make_table()
-    shuffled = table.sample(frac=1.0, random_state=3).reset_index(drop=True)
-    main, _ = build_payload(made(table=shuffled))
-    expected = shuffled.sort_values("score", ascending=False)
-    assert main["index"] == expected.index.tolist()
-    assert main["id"] == expected["id"].tolist()
-    assert [CLASSES[k] for k in main["label"]] == expected["label"].tolist()
-    assert main["score"] == [round(10_000 * value) for value in expected["score"]]
-    assert main["counts"] == {"ok": 60, "mislabelled": 40, "ood": 20}
-    assert main["shares"] == pytest.approx({"ok": 0.5, "mislabelled": 0.333, "ood": 0.167})
-    assert sum(map(sum, main["perClass"])) == 120
-    assert [sum(row) for row in main["histogram"]] == [60, 40, 20]
-
-
 def test_photos_stand_upright(tmp_path):
     image = Image.new("RGB", (60, 40))
     turned = image.getexif()

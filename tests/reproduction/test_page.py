@@ -130,24 +130,6 @@ def test_images_are_judged_on_the_papers_own_data_and_protocol(points, settings,
     assert RULES["images-standard"](found).word == word
 
 
-def test_plus_ten_is_said_as_the_runs_carry_it():
-    assert sections.quoted(evidence()) == "CIFAR-100 was not run."
-    near = evidence(
-        readings=[
-            *with_gain(1.0),
-            *with_gain(1.0, seeds=(0,), labels="specific"),  # another column of the paper, no other reading
-            *with_gain(2.0, seeds=(0,), recipe={"weight_decay": 0.0}),
-        ]
-    )
-    assert sections.quoted(near).endswith(
-        "under any of 2 readings of its protocol (1 of them with one seed)."
-    )
-    rows = [line.replace(" ", "") for line in sections.levels(near).splitlines()]
-    assert "|weightdecay0|random|77.0|79.0|+2.0|-|" in rows
-    far = sections.quoted(evidence(readings=with_gain(10.0)))
-    assert far == "The largest gain on CIFAR-100 under 1 readings is +10.0 points."
-
-
 def test_the_pages_and_the_figure_are_written_and_checked(tmp_path):
     results = tmp_path / "results"
     results.mkdir()
@@ -160,22 +142,6 @@ def test_the_pages_and_the_figure_are_written_and_checked(tmp_path):
     assert check(results, docs) == update(results, docs) == []
     (results / "table1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in made[1:]))
     assert set(check(results, docs)) >= {"reproduction.md", figure.NAME}
-
-
-def test_the_front_page_quotes_a_sentence_of_the_page(tmp_path):
-    (tmp_path / "table1.jsonl").write_text(
-        "".join(json.dumps({**line, "experiment": "table1"}) + "\n" for line in with_gain(1.0))
-    )
-    before, after = (
-        "# Front\n\n<!-- quoted from lab/reproduction.md -->\n",
-        "<!-- end of the quote -->\nMore.\n",
-    )
-    (tmp_path / "index.md").write_text(before + "Of other results.\n" + after)
-    update(tmp_path, tmp_path)
-    front = (tmp_path / "index.md").read_text()
-    sentence = front.removeprefix(before).removesuffix(after).strip()
-    assert "not reached under any of 1 readings" in sentence
-    assert sentence in " ".join((tmp_path / "lab" / "reproduction.md").read_text().split())
 
 
 def test_an_interval_is_students():

@@ -11,7 +11,6 @@ from reproduction.measure import trained
 from reproduction.options import Options
 from reproduction.sets import cell_samples
 from reproduction.stand_ins import SHARED_WITH_CIFAR10, group_of, ood_classes, shared_with_cifar10
-from reproduction.units import make_units
 
 
 def test_the_paper_s_tables_are_declared_whole():
@@ -45,13 +44,6 @@ def test_the_paper_s_tables_are_declared_whole():
     assert sources == {f"mini-imagenet/{n}" for n in range(10)}
 
 
-def test_the_released_loop_is_declared_by_weight_scaling_and_length():
-    cells = [c for c in EXPERIMENTS["released"].cells() if c.dataset == "iris" and c.seed == 0]
-    found = {(dict(c.options).get("w"), bool(c.recipe), c.epochs) for c in cells if c.method == "gl"}
-    assert found == {(w, s, e) for w in (None, 0.1, 0.9) for s in (False, True) for e in (10, 100)}
-    assert {c.seed for c in EXPERIMENTS["released"].cells()} == set(range(5))
-
-
 def test_options_change_every_cell():
     options = Options(
         methods=("gl", "mae"), datasets=("tiny-imagenet",), seeds=(7,), epochs=20,
@@ -68,15 +60,6 @@ def test_options_change_every_cell():
         EXPERIMENTS["human"].cells(Options(methods=("mae",)))
     with pytest.raises(SettingsError, match="table2 has no specific labels, but random ones"):
         EXPERIMENTS["table2"].cells(Options(labels=("specific",)))
-
-
-def test_gl_and_its_refined_fit_are_one_unit_and_tables_stack_seeds():
-    asked = Options(methods=("standard", "gl", "gl+refine"), seeds=(0,), datasets=("svhn",))
-    units = make_units([c for c in EXPERIMENTS["table1"].cells(asked) if c.ood.startswith("mini")])
-    assert sorted(len(unit) for unit in units) == [1] * 2 + [2] * 2
-    assert all([c.method for c in unit] == ["gl", "gl+refine"] for unit in units if len(unit) == 2)
-    for unit in make_units(EXPERIMENTS["table2"].cells()):
-        assert len({(c.dataset, c.method.removesuffix("+refine"), c.seed // 5) for c in unit}) == 1
 
 
 def tiny_like() -> Samples:

@@ -10,16 +10,13 @@ from graylearn.errors import CheckpointError
 from graylearn.training.checkpoint import NAME, _checksum, load_checkpoint
 
 
-@pytest.mark.parametrize("damage", ["flip the header", "cut"])
-def test_a_damaged_file_is_found_and_named(damage, tmp_path):
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_damaged_file_is_found_and_named(cut, tmp_path):
     fit_into(tmp_path, epochs=1)
     path = tmp_path / NAME
     content = bytearray(path.read_bytes())
-    if damage == "flip":
-        content[-100] ^= 1
-    elif damage == "flip the header":
-        content[content.index(b"accuracy")] ^= 1
-    path.write_bytes({"cut": content[:-1], "empty": b""}.get(damage, content))
+    content[content.index(b"accuracy")] ^= not cut
+    path.write_bytes(content[:-1] if cut else content)
     with pytest.raises(CheckpointError, match=f"{NAME} is damaged"):
         fit_into(tmp_path, epochs=1, resume=True)
 

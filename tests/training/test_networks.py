@@ -1,31 +1,11 @@
 """What the loop makes of the user's network: logits, features, a second network."""
 
-import pytest
 import torch
 from torch import nn
-from training_helpers import blobs, mlp
+from training_helpers import blobs
 
-from graylearn.errors import SettingsError
 from graylearn.training import predict_logits, train
 from graylearn.training.networks import fresh_copy
-
-
-class MoreInTraining(nn.Module):
-    """Gives logits in eval mode and, as Inception does, a tuple in training."""
-
-    def __init__(self, parts):
-        super().__init__()
-        self.model, self.parts = mlp(), parts
-
-    def forward(self, x):
-        logits = self.model(x)
-        return (logits,) * self.parts if self.training else logits
-
-
-@pytest.mark.parametrize("method", ["standard", "co-teaching"])
-def test_a_tuple_in_training_is_refused(method):
-    with pytest.raises(SettingsError, match=r"gave tuple.*, expected logits \(N, K\).* with logits="):
-        train(MoreInTraining(2), blobs(), method=method, epochs=1, log="none")
 
 
 def backbone_and_head():

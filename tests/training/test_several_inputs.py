@@ -104,20 +104,8 @@ def test_a_loader_of_dicts_is_validated_and_goes_on_from_its_checkpoint(tmp_path
 @pytest.mark.parametrize("method", ["gl", "co-teaching"])
 def test_logits_are_found_in_what_a_network_gives(answer, which, method):
     options = PLAIN | {"method": method, "epochs": 1}
-    if method == "srcc":  # blends its inputs, which it cannot do with several
-
-        class Rows(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.model = mlp()
-
-            def forward(self, x):
-                return answer(self.model(x))
-
-        network, data = Rows(), blobs()
-    else:
-        network, data = TwoParts(answer), parts()
-    result = train(network, data, logits=which, validation=data, **options)
+    data = parts()
+    result = train(TwoParts(answer), data, logits=which, validation=data, **options)
     wanted = train(mlp(), blobs(), **options)
     assert_same_weights(result.model, wanted.model, tolerance=1e-6)
     assert result.log[0]["validation_accuracy"] == result.evaluate(*data)["accuracy"]
@@ -128,6 +116,7 @@ def test_logits_are_found_in_what_a_network_gives(answer, which, method):
     [
         (lambda logits: (logits, logits), None, "gave tuple, expected logits.*with logits=, such as 0"),
         (lambda logits: {"logits": logits[:1]}, None, r"gave \(1, 3\) for 2 samples"),
+        (lambda logits: logits[:, 0], None, "expected logits"),
     ],
 )
 def test_a_network_without_such_logits_is_refused(answer, which, said):

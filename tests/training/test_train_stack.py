@@ -121,9 +121,7 @@ def test_the_passes_of_the_cpu_and_of_other_devices_give_the_gradients_of_autogr
     inputs = x if models == 1 else x.expand(models, -1, -1).contiguous()
     target = y.repeat(models)
     further = {  # (model, inputs) of each further pass
-        "no": [],
         "each": [(model, x * 2) for model in range(models)],
-        "twice": [(0, x * 2), (0, x - 1)],
         "unequal": [(model, x[: 4 + model]) for model in range(models)],
     }[again]
 

@@ -8,8 +8,6 @@ from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # so that two workers on two cores do not fight
 os.environ.setdefault("TRITON_INTERPRET", "1")  # read when triton is first imported, by whichever test
-os.environ["DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT"] = "600s"  # a busy machine is slow to answer
-os.environ["DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP"] = "600s"
 
 import numpy as np
 import pytest

@@ -14,9 +14,9 @@ def random():
     return np.random.default_rng(0)
 
 
-def asked(x, y, group=None):
+def asked(x, y):
     x = np.asarray(x, dtype=np.float32)
-    return different(x, row_numbers(x), np.asarray(y), int(np.max(y)) + 1, group)
+    return different(x, row_numbers(x), np.asarray(y), int(np.max(y)) + 1, None)
 
 
 def test_rows_of_few_values_each_count(random):

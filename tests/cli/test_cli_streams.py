@@ -1,6 +1,5 @@
 """Standard input and output: `-` where data or a file is asked for."""
 
-import errno
 import io
 import signal
 import sys
@@ -10,7 +9,6 @@ import pytest
 from cli_helpers import write_csv
 
 from graylearn.cli import main
-from graylearn.data.atomic import replacing
 from graylearn.errors import DataError
 from graylearn.paths import saved_input
 
@@ -74,9 +72,3 @@ def test_a_name_that_begins_like_an_option(tmp_path, monkeypatch, capfdbinary):
     with pytest.raises(SystemExit):
         main()
     assert b"-a.csv has a header (one, two) but no rows" in capfdbinary.readouterr().err
-
-
-def test_a_full_disk_is_told_with_the_file_that_does_not_fit(tmp_path):
-    with pytest.raises(OSError, match="No space left") as told, replacing(tmp_path / "clean.csv"):
-        raise OSError(errno.ENOSPC, "No space left on device")
-    assert told.value.filename == str(tmp_path / "clean.csv")

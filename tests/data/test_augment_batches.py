@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from graylearn.data.batches.augment import Augment, PixelScale, augment_rows, random_uniform
+from graylearn.data.batches.augment import Augment, PixelScale, augment_rows
 from graylearn.data.batches.base import ArrayBatches, Preparation
 from graylearn.errors import SettingsError
 
@@ -36,26 +36,6 @@ def test_every_augmented_image_is_one_crop_of_its_reflection_padding_flipped_or_
         assert len(matches) == 1
         found.add(matches[0])
     assert len(found) > 25  # of 50 ways
-
-
-def test_random_numbers_depend_on_sample_epoch_and_seed_alone_and_are_uniform():
-    index = torch.arange(20_000)
-    first = random_uniform(index, seed=7, epoch=3, draws=3)
-    shuffled = torch.randperm(20_000, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(random_uniform(index[shuffled], 7, 3, 3), first[:, shuffled])
-    for other in (
-        random_uniform(index, 7, 4, 3),
-        random_uniform(index, 8, 3, 3),
-        random_uniform(index, 7 + (1 << 40), 3, 3),
-    ):
-        rows = torch.cat([first, other]).numpy()
-        correlation = np.corrcoef(rows) - np.eye(6)
-        assert np.abs(correlation).max() < 0.03
-        counts = np.stack([np.histogram(row, bins=9, range=(0, 1))[0] for row in rows])
-        chi_square = ((counts - 20_000 / 9) ** 2 / (20_000 / 9)).sum(1)
-        assert chi_square.max() < 30  # 8 degrees of freedom: beyond 30 once in 5,000
-    assert float(first.min()) >= 0
-    assert float(first.max()) < 1
 
 
 def test_pixels_are_scaled_to_mean_zero_and_deviation_one_in_channels_last():
@@ -96,34 +76,3 @@ def test_an_epoch_gives_every_sample_once_from_any_step_on(window, monkeypatch):
             assert torch.equal(batch.inputs, again.inputs)
             assert torch.equal(batch.index, again.index)
             assert torch.equal(batch.target, y[batch.index])
-
-
-@pytest.mark.parametrize("models", [1, 3])
-@pytest.mark.parametrize("shared", [True, False])
-def test_a_stack_reads_the_right_rows_for_each_model(models, shared):
-    x = torch.randn(11, 5) if shared else torch.randn(models, 11, 5)
-    y = torch.stack([torch.arange(11).roll(model) % 4 for model in range(models)])
-    orders = [order(11, model) for model in range(models)]
-    source = ArrayBatches(
-        x.reshape(-1, 5),
-        y.reshape(-1),
-        batch_size=4,
-        order=lambda epoch: torch.stack([each(epoch) for each in orders]),
-        device=torch.device("cpu"),
-        models=models,
-    )
-    seen = [[] for _ in range(models)]
-    for batch in source.epoch(2):
-        places = batch.index.view(models, -1)
-        inputs = batch.inputs.view(models, -1, 5)
-        target = batch.target.view(models, -1)
-        for model in range(models):
-            rows = places[model] - 11 * model
-            own = x if shared else x[model]
-            assert torch.equal(inputs[model], own[rows])
-            assert torch.equal(target[model], y[model][rows])
-            seen[model].append(rows)
-    for model in range(models):
-        assert torch.equal(torch.cat(seen[model]), orders[model](2))
-    (last,) = list(source.epoch(2, start=2))
-    assert torch.equal(last.index.view(models, -1)[0], seen[0][2])

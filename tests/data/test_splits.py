@@ -12,10 +12,10 @@ from graylearn.data.splits import stratified_choice, train_test_split
 from graylearn.errors import DataError, SettingsError
 
 
-def make(counts, classes=None):
+def make(counts):
     """Samples whose x holds their class, so that a lost or mixed-up label shows."""
     y = np.random.default_rng(7).permutation(np.repeat(np.arange(len(counts)), counts))
-    classes = classes or tuple(f"class {place}" for place in range(len(counts)))
+    classes = tuple(f"class {place}" for place in range(len(counts)))
     return Samples(y[:, None].astype(float), y, classes, np.arange(len(y)) + 1000, "array")
 
 

@@ -8,12 +8,6 @@ FOLDER = ROOT / "examples" / "notebooks"
 BOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
-def test_all_six_are_there_and_on_their_page():
-    page = (ROOT / "docs" / "start" / "notebooks.md").read_text(encoding="utf-8")
-    assert len(BOOKS) == 6
-    assert [book.name for book in BOOKS if f"`{book.name}`" not in page] == []
-
-
 @pytest.mark.parametrize("path", BOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_kept_with_what_its_code_printed(path):
     cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]

@@ -72,13 +72,6 @@ def test_the_readme_makes_one_claim():
     assert "make test" in text
 
 
-def test_every_example_is_in_their_index():
-    index = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
-    helpers = {"clouds.py", "run_notebooks.py"}
-    names = {path.name for path in (ROOT / "examples").glob("*.py")} - helpers
-    assert [name for name in sorted(names) if f"({name})" not in index] == []
-
-
 NUMBER = re.compile(r"(?<![\w.])-?\d*\.\d+")
 
 

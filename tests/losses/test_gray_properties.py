@@ -82,13 +82,3 @@ def test_the_order_of_classes_does_not_matter(impl, batch, seed):
     shuffled_rows, shuffled_grad = rows_and_grad(logits[:, order], order.argsort()[target], confidence, impl)
     torch.testing.assert_close(shuffled_rows, rows, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(shuffled_grad, grad[:, order], rtol=1e-5, atol=1e-6)
-
-
-@settings(max_examples=20, deadline=None)
-@given(batch=batches(max_classes=90))
-def test_all_implementations_agree(batch):
-    rows, grad = rows_and_grad(*batch, "reference")
-    for impl in ("auto", "fused", "triton"):
-        other_rows, other_grad = rows_and_grad(*batch, impl)
-        torch.testing.assert_close(other_rows.double(), rows, rtol=1e-5, atol=2e-6)
-        torch.testing.assert_close(other_grad.double(), grad, rtol=1e-5, atol=2e-6)

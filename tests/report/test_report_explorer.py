@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 from playwright.sync_api import expect
-from report_pages import expect_verdicts
+from report_pages import download, expect_verdicts
 from report_tables import make_table
 
 from graylearn.report import Decision, ReportData, image_preview, read_decisions, row_preview
@@ -178,10 +178,7 @@ def test_the_next_command_is_told(open_report, tmp_path):
     assert "graylearn apply my-run decisions.csv --out pets-clean" in page.locator("#steps").inner_text()
     expect(page.locator("#command")).to_be_hidden()
     page.locator(".sample").first.locator("[data-accept]").click()
-    with page.expect_download() as started:
-        page.click("#download")
-    started.value.save_as(tmp_path / "decisions.csv")
-    assert read_decisions(tmp_path / "decisions.csv") == [Decision("photo-00000.jpg", "relabel", "dog")]
+    assert read_decisions(download(page, tmp_path)) == [Decision("photo-00000.jpg", "relabel", "dog")]
     command = page.locator("#command code")
     expect(command).to_have_text("graylearn apply my-run decisions.csv --out pets-clean")
     page.locator("#command").get_by_role("button", name="Copy").click()

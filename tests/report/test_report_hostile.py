@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 from playwright.sync_api import expect
-from report_pages import load
+from report_pages import download, load
 from report_tables import make_table
 
 from graylearn.report import ReportData, read_decisions, row_preview, text_preview, write_report
@@ -121,10 +121,7 @@ def test_every_text_comes_back_exactly_through_the_file(open_report, tmp_path):
     page = open_report(hostile_report(run="hostile"))
     page.select_option("#bulk-scope", "all")
     page.click("[data-bulk=accept]")
-    with page.expect_download() as started:
-        page.click("#download")
-    path = tmp_path / "decisions.csv"
-    started.value.save_as(path)
+    path = download(page, tmp_path)
     decisions = read_decisions(path)
     assert [one.id for one in decisions] == list(HOSTILE)
     assert [one.label for one in decisions] == [*HOSTILE[1:], HOSTILE[0]]

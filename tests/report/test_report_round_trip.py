@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from report_pages import download
 
 from graylearn.runs import RunProgress, RunSettings, run
 from graylearn.runs.apply import apply_decisions
@@ -30,10 +31,7 @@ def test_decisions_made_in_the_browser_clean_the_dataset(open_file, tmp_path):
     page.click("#reset")
     page.locator(".sample").first.focus()
     page.keyboard.press("d")
-    with page.expect_download() as started:
-        page.click("#download")
-    started.value.save_as(tmp_path / "decisions.csv")
-    apply_decisions(tmp_path / "run", tmp_path / "decisions.csv", tmp_path / "clean.csv")
+    apply_decisions(tmp_path / "run", download(page, tmp_path), tmp_path / "clean.csv")
 
     clean = pd.read_csv(tmp_path / "clean.csv")
     both = dirty.assign(truth=LABELS[truth]).merge(clean, on=columns, how="left", suffixes=("", "_clean"))

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from playwright.sync_api import expect
+from report_pages import download
 from report_tables import make_table
 
 from graylearn.audit.annotators import consensus
@@ -56,10 +57,8 @@ def test_groups_of_copies_are_decided_at_once(open_report, team, tmp_path):
     page.click("#copies-all")
     expect(groups.nth(2).locator(".group-done")).to_have_text("all decided")
     assert groups.nth(2).get_by_role("button", name="Keep one").is_disabled()
-    with page.expect_download() as started:
-        page.click("#download")
-    started.value.save_as(tmp_path / "decisions.csv")
-    assert {(each.id[6:11], each.decision) for each in read_decisions(tmp_path / "decisions.csv")} == {
+    decided = read_decisions(download(page, tmp_path))
+    assert {(each.id[6:11], each.decision) for each in decided} == {
         ("00000", "drop"), ("00090", "drop"), ("00093", "keep"), ("00060", "keep"), ("00063", "drop"),
     }  # fmt: skip
     page.click("#undo")

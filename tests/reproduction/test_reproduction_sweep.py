@@ -67,7 +67,7 @@ def alone(tmp_path_factory):
     return outcome
 
 
-def test_a_second_sweep_runs_nothing_and_a_new_setting_runs_anew(alone, monkeypatch):
+def test_a_second_sweep_runs_nothing_and_a_new_setting_runs_anew(alone):
     before = alone.store.path.read_bytes()
     again = run(SMALL, alone.store.path)
     assert (again.ran, again.left) == (0, 0)

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
-import torch
 import torch.nn.functional as F
+from training_helpers import assert_same_weights, blobs, mlp
 
-from graylearn.methods import Method, make_method
-from graylearn.nets import make
+from graylearn.methods import Method
 from graylearn.training import train, train_stack
+
+PLAIN = {"epochs": 2, "log": "none"}
 
 
 @dataclass
@@ -23,38 +23,20 @@ class Halved(Method):
         return F.cross_entropy(step.logits, step.target, reduction="none")
 
 
-def samples():
-    random = np.random.default_rng(0)
-    return random.normal(size=(40, 3)).astype(np.float32), np.arange(40) % 2
-
-
-def network():
-    torch.manual_seed(0)
-    return make("mlp", 2, (3,), hidden=(8,))
-
-
-def weights(model):
-    return torch.cat([value.flatten() for value in model.state_dict().values()])
-
-
-def trained(x, y, method, smoothing=0.0):
-    options = {"label_smoothing": smoothing, "epochs": 2, "device": "cpu", "log": "none"}
-    return weights(train(network(), (x, y), method=method, **options).model)
-
-
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_a_network_learns_from_what_its_method_blends(smoothing):
-    x, y = samples()
-    halved = trained(x / 2, y, "standard", smoothing)
-    torch.testing.assert_close(trained(x, y, Halved(), smoothing), halved)
-    assert not torch.equal(halved, trained(x, y, "standard", smoothing))
+    x, y = blobs()
+    options = {"label_smoothing": smoothing, **PLAIN}
+    plain = train(mlp(), (x, y), method="standard", **options)
+    halved = train(mlp(), (x / 2, y), method="standard", **options)
+    assert_same_weights(train(mlp(), (x, y), method=Halved(), **options).model, halved.model)
+    with pytest.raises(AssertionError):
+        assert_same_weights(plain.model, halved.model)
 
 
 def test_in_a_stack_each_network_has_its_own_inputs():
-    x, y = samples()
-    methods = [make_method("standard"), Halved()]
-    results = train_stack(
-        [network(), network()], (x, y), methods=methods, seeds=[0, 0], epochs=2, device="cpu", log="none"
-    )
-    torch.testing.assert_close(weights(results[0].model), trained(x, y, "standard"))
-    torch.testing.assert_close(weights(results[1].model), trained(x / 2, y, "standard"))
+    x, y = blobs()
+    alone = [train(mlp(), (inputs, y), method="standard", **PLAIN) for inputs in (x, x / 2)]
+    stack = train_stack([mlp(), mlp()], (x, y), methods=["standard", Halved()], seeds=[0, 0], **PLAIN)
+    for one, other in zip(stack, alone, strict=True):
+        assert_same_weights(one.model, other.model)

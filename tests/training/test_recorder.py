@@ -240,7 +240,7 @@ def test_what_cannot_be_recorded_is_told(ids, logits, labels, told):
         epoch()
 
 
-def test_numbers_of_a_batch_are_no_ids(run):
+def test_numbers_of_a_batch_are_no_ids():
     recorder = gl.Recorder()
     recorder.record([0, 1], torch.zeros(2, 3), torch.tensor([0, 1]))
     recorder.end_epoch()

@@ -13,13 +13,14 @@ from graylearn.errors import CheckpointError
 from graylearn.training import OptimizerSettings, ScheduleSettings, train
 
 
-def in_parts(folder, method, stopping_method, **options):
+def in_parts(folder, method, stopping_method, network=lambda: mlp(dropout=0.2), data=None, **options):
     """An unbroken run, and one that `stopping_method` interrupts and `method` goes on with."""
+    data = blobs() if data is None else data
     options = {"epochs": 3, "batch_size": 16, "learning_rate": 0.01, "log": "none", **options}
-    whole = train(mlp(dropout=0.2), blobs(), method=copy.deepcopy(method), **options)
-    broken = train(mlp(dropout=0.2), blobs(), method=stopping_method, checkpoint=folder, **options)
+    whole = train(network(), data, method=copy.deepcopy(method), **options)
+    broken = train(network(), data, method=stopping_method, checkpoint=folder, **options)
     assert broken.interrupted
-    again = train(mlp(dropout=0.2), blobs(), method=method, checkpoint=folder, resume=True, **options)
+    again = train(network(), data, method=method, checkpoint=folder, resume=True, **options)
     return whole, again
 
 
@@ -38,22 +39,12 @@ def test_a_network_of_images_with_channels_last_goes_on_as_unbroken(optimizer, t
     _, y = blobs()
     images = torch.randn(len(y), 3, 4, 4, generator=torch.Generator().manual_seed(0)), y
 
-    def run(method, **more):
+    def network():
         torch.manual_seed(0)
         layers = [nn.Conv2d(3, 4, 2), nn.ReLU(), nn.Flatten(), nn.Linear(36, 5)]
-        network = nn.Sequential(*layers).to(memory_format=torch.channels_last)
-        options = {
-            "epochs": 2,
-            "batch_size": 32,
-            "optimizer": optimizer,
-            "learning_rate": 0.01,
-            "log": "none",
-        }
-        return train(network, images, method=method, **options, **more)
+        return nn.Sequential(*layers).to(memory_format=torch.channels_last)
 
-    whole = run(StopAt())
-    run(StopAt(3), checkpoint=tmp_path)
-    again = run(StopAt(), checkpoint=tmp_path, resume=True)
+    whole, again = in_parts(tmp_path, StopAt(), StopAt(3), network, images, optimizer=optimizer)
     assert_same_weights(again.model, whole.model, tolerance=0)
 
 

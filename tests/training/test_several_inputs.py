@@ -52,7 +52,7 @@ def alone():
     return train(mlp(), blobs(), **PLAIN)
 
 
-def test_parts_in_a_dict_or_a_tuple_train_as_the_rows_they_make(alone, tmp_path):
+def test_parts_in_a_dict_or_a_tuple_train_as_the_rows_they_make(alone):
     x, y = parts()
     tupled = tuple(x.values())
     sets = {
@@ -112,13 +112,13 @@ def test_logits_are_found_in_what_a_network_gives(answer, which, method):
 
 
 @pytest.mark.parametrize(
-    ("answer", "which", "said"),
+    ("answer", "said"),
     [
-        (lambda logits: (logits, logits), None, "gave tuple, expected logits.*with logits=, such as 0"),
-        (lambda logits: {"logits": logits[:1]}, None, r"gave \(1, 3\) for 2 samples"),
-        (lambda logits: logits[:, 0], None, "expected logits"),
+        (lambda logits: (logits, logits), "gave tuple, expected logits.*with logits=, such as 0"),
+        (lambda logits: {"logits": logits[:1]}, r"gave \(1, 3\) for 2 samples"),
+        (lambda logits: logits[:, 0], "expected logits"),
     ],
 )
-def test_a_network_without_such_logits_is_refused(answer, which, said):
+def test_a_network_without_such_logits_is_refused(answer, said):
     with pytest.raises(SettingsError, match=said):
-        train(TwoParts(answer), parts(), logits=which, **PLAIN)
+        train(TwoParts(answer), parts(), **PLAIN)

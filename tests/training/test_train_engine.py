@@ -124,8 +124,12 @@ def test_the_loss_in_the_log_is_the_weighted_mean():
         (ScheduleSettings("one-cycle", warmup=0.25), [1 - step / 12 for step in range(12)]),
         (ScheduleSettings("step", milestones=(0.5,), warmup=0.25), [1.0] * 4 + [0.1] * 8),
         (ScheduleSettings("constant", warmup=0.25), [1.0] * 12),
+        (
+            ScheduleSettings("cosine", warmup=0.25, final=0.2),
+            [0.2 + 0.8 * (1 + np.cos(np.pi * step / 12)) / 2 for step in range(12)],
+        ),
     ],
-    ids=["one-cycle", "step", "constant"],
+    ids=["one-cycle", "step", "constant", "cosine"],
 )
 def test_a_schedule_changes_the_rate_at_every_step(schedule, after_warmup):
     x, y = blobs()

@@ -1,7 +1,6 @@
 """What a run tells and how it ends: schedules, divergence, progress, interruption."""
 
 import json
-import math
 import os
 import signal
 
@@ -12,26 +11,9 @@ from training_helpers import Opaque, blobs, mlp
 
 from graylearn.errors import DivergedError
 from graylearn.methods import make_method
-from graylearn.training import ScheduleSettings, train
+from graylearn.training import train
 from graylearn.training.checkpoint import load_checkpoint
-from graylearn.training.optimizers import schedule_factor
 from graylearn.training.seeding import epoch_order
-
-
-def factors(schedule, epochs, steps=1):
-    return [
-        schedule_factor(schedule, epoch, step, steps, epochs)
-        for epoch in range(epochs)
-        for step in range(steps)
-    ]
-
-
-def test_cosine_falls_as_half_a_cosine_after_a_warmup():
-    found = factors(ScheduleSettings("cosine", final=0.2), 4, 5)
-    expected = [0.2 + 0.8 * (1 + math.cos(math.pi * step / 20)) / 2 for step in range(20)]
-    assert found == pytest.approx(expected)
-    warm = factors(ScheduleSettings("cosine", warmup=0.5, initial=0.0), 2, 2)
-    assert warm == pytest.approx([0.0, 0.5, 1.0, 0.5])
 
 
 @pytest.mark.parametrize("opaque", [False, True])

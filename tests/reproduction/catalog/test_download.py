@@ -55,9 +55,9 @@ def server(monkeypatch):
         thread.join()
 
 
-def plain(server, content=CONTENT):
+def plain(server):
     """An entry of one file that is used as it is."""
-    remote = RemoteFile(f"{server.address}/file.bin", len(content), hashlib.sha256(content).hexdigest())
+    remote = RemoteFile(f"{server.address}/file.bin", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
     return replace(CATALOG["svhn"], downloads=(remote,))
 
 

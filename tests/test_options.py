@@ -82,19 +82,9 @@ def test_help_says_each_option_once_and_what_it_means(name):
     ("error", "python", "flags"),
     [
         (
-            DataError("two rows are 7; make ids unique", Hint("id", False, "to count the rows instead")),
-            "two rows are 7; make ids unique, or pass id=False to count the rows instead",
-            "two rows are 7; make ids unique, or pass --no-id to count the rows instead",
-        ),
-        (
             DataError("no labels;", Hint("labelled", False, "for data without")),
             "no labels; pass labelled=False for data without",
             "no labels",
-        ),
-        (
-            DataError("one cannot be read. Mend it", Hint("unreadable", "skip", "to leave it out")),
-            "one cannot be read. Mend it, or pass unreadable='skip' to leave it out",
-            "one cannot be read. Mend it, or pass --unreadable skip to leave it out",
         ),
         (
             DataError("two are lists;", Hint("without", ("tags", "my box"), "to do without")),

@@ -139,26 +139,3 @@ def test_the_page_of_licences_is_that_of_what_is_pinned(dependencies):
 def test_a_licence_that_is_not_free_to_build_on_fails(dependencies, text, allowed):
     assert dependencies.is_allowed(text) is allowed
     assert bool(dependencies.wrong({"new": text}, {"new": text})) is not allowed
-
-
-@pytest.mark.parametrize(
-    ("said", "found"),
-    [
-        ("", None),
-        ('{"dependencies": [{"name": "a", "skip_reason": "not found"}]}', None),
-        ('{"dependencies": [{"name": "a", "version": "1", "vulns": []}]}', []),
-        (
-            '{"dependencies": [{"name": "a", "version": "1",'
-            ' "vulns": [{"id": "X-1", "fix_versions": ["2"]}]}]}',
-            ["a 1: X-1, mended in 2"],
-        ),
-    ],
-)
-def test_a_vulnerability_is_told_and_an_unreachable_database_is_no_all_clear(
-    dependencies, monkeypatch, said, found
-):
-    class Done:
-        stdout = said
-
-    monkeypatch.setattr(dependencies.subprocess, "run", lambda *_, **__: Done)
-    assert dependencies.vulnerabilities() == found

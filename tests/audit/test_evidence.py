@@ -1,4 +1,4 @@
-"""Evidence: every column is named, filled where it is known, and what its description says."""
+"""Evidence: what is not known is missing, and beliefs are of the other classes."""
 
 import numpy as np
 import pytest
@@ -65,9 +65,6 @@ def test_a_label_that_falls_in_two_is_told():
     found = gather(as_rows(x, y))
     assert found.column("label: falls in two")[y == 0].mean() > 0.6
     np.testing.assert_array_equal(found.column("label: in the smaller part")[y == 0] > 0, part[y == 0])
-
-
-# The fit of confusions.
 
 
 def test_confusions_that_were_planted_are_read_off():

@@ -1,4 +1,4 @@
-"""Large sets: blocks, many classes, and no array of N x N."""
+"""Large sets: many classes, and values far from all others."""
 
 import numpy as np
 

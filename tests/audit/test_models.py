@@ -11,10 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from threadpoolctl import threadpool_info, threadpool_limits
 
 import graylearn as gl
-from graylearn.audit.models import fit_model, model_probabilities
+from graylearn.audit.models import model_probabilities
 from graylearn.errors import DataError, SettingsError
 
 
@@ -96,19 +95,3 @@ def test_what_cannot_be_is_told():
         gl.audit(x, label, model=LogisticRegression(), mode="history")
     with pytest.raises(DataError, match="40 samples for 30 labels"):
         gl.audit(x, label[:30], model=LogisticRegression())
-
-
-@pytest.mark.parametrize(("rows", "one"), [(60, True), (50_000, False)])
-def test_a_fit_on_few_values_takes_one_thread(rows, one):
-    class Counting(DecisionTreeClassifier):
-        def fit(self, x, y):
-            self.threads_ = [
-                pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp"
-            ]
-            return super().fit(x, y)
-
-    x, y = np.arange(2 * rows).reshape(rows, 2), np.arange(rows) % 2
-    with threadpool_limits(2, user_api="openmp"):
-        assert set(fit_model(Counting(max_depth=1), x, y).threads_) == {1 if one else 2}
-        after = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp"}
-    assert after == {2}

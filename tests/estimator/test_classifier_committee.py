@@ -1,11 +1,11 @@
-"""A committee answers as one network: joined, folded, kept and loaded."""
+"""A committee answers as one network, also once it was kept and loaded."""
 
 import numpy as np
 
 from graylearn.estimator import GrayClassifier
 
 
-def test_the_committee_survives_saving_and_pickle(dirty, digits, tmp_path):
+def test_the_committee_survives_saving(dirty, digits, tmp_path):
     *_, x_test, _, _ = digits
     classifier = GrayClassifier(random_state=0, device="cpu", refine=True, members=3, epochs=4)
     classifier.fit(dirty.x, dirty.y)

@@ -1,4 +1,4 @@
-"""What goes into the page: counts, columns, previews within limits, and JSON that cannot end its element."""
+"""What goes into the page: previews within limits, and JSON that cannot end its element."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""What the loop makes of the user's network: logits, features, a second network."""
+"""What the loop makes of the user's network: a second one, and a look at its logits."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""What a run tells and how it ends: schedules, divergence, progress, interruption."""
+"""What a run tells and how it ends: divergence, progress, interruption."""
 
 import json
 import os

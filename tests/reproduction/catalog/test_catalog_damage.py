@@ -12,7 +12,7 @@ from published_images import (
     write_tiny,
 )
 
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError
 from reproduction.catalog import load
 
 pytestmark = pytest.mark.usefixtures("image_cache")
@@ -87,11 +87,3 @@ def test_what_is_missing_says_what_it_needs_and_where_to_get_it(tmp_path, monkey
     write_svhn(tmp_path)
     monkeypatch.setenv("GRAYLEARN_DATA", str(tmp_path))
     assert len(load("SVHN", split="test")) == 5
-
-
-def test_settings_that_are_no_choice_are_refused(tmp_path):
-    for name, split, known in (("svhn", "all", "train, test"), ("iris", "test", "all")):
-        with pytest.raises(SettingsError, match=f"is '{split}'; choose from {known}"):
-            load(name, tmp_path, split)
-    with pytest.raises(SettingsError, match="protocol is 'mine'"):
-        load("iris", tmp_path, protocol="mine")

@@ -41,6 +41,17 @@ def test_chances_add_up_and_another_order_of_rows_says_the_same(several):
     assert found.spread > 0
 
 
+def test_what_is_not_known_is_zero_and_told_and_nothing_counts_beyond_its_limit(several):
+    mean, scale = several.weights["mean"], several.weights["scale"]
+    matrix = np.tile(mean, (3, 1))
+    matrix[1] = np.nan
+    matrix[2] += 100 * scale
+    x = several.prepared(matrix)
+    np.testing.assert_allclose(x[:2, : len(COLUMNS)], 0.0, atol=1e-5)
+    np.testing.assert_allclose(x[2, : len(COLUMNS)], module.FAR)
+    np.testing.assert_array_equal(x[:, len(COLUMNS) :], [[1], [0], [1]] * np.ones(len(module._PLACES)))
+
+
 def test_a_judge_comes_back_from_its_file_with_its_id(several, tmp_path):
     write_judge(several, tmp_path / "once.npz")
     once = read_judge(tmp_path / "once.npz")

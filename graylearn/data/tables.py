@@ -135,6 +135,7 @@ class ArrowTable(Table):
         limit = Limit(*self.files) if self.files else None
         with told_as(self.damaged):
             for arrow in self.arrows(columns):
+                _check_no_repeats(arrow.schema, self.name)
                 arrow.validate(full=True)  # damaged offsets would be followed out of the file's memory
                 if limit is not None:
                     limit.take(_bytes_of(arrow))
@@ -156,9 +157,33 @@ def _without_index(arrow: pa.Table) -> pa.Table:
     return arrow.select(names).replace_schema_metadata(None)
 
 
+def _check_no_repeats(schema: pa.Schema, name: str) -> None:
+    """Refuse types whose values may stand in a file once for any number of rows."""
+    for column in schema:
+        if re.search("list_view|run_end_encoded", str(column.type)):
+            raise DataError(
+                f"{name}, column {column.name!r}: is of type {column.type}, which is not read: "
+                "write plain values or lists"
+            )
+
+
 def _bytes_of(rows: pa.Table) -> int:
     """Bytes of the rows, without the values that categories name."""
-    return sum(column.nbytes for column in rows.columns if not pa.types.is_dictionary(column.type))
+    return sum(_plain_bytes(chunk) for column in rows.columns for chunk in column.chunks)
+
+
+def _plain_bytes(values: pa.Array) -> int:
+    """Bytes of an array, where many views may show one text as many texts."""
+    kind = values.type
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        lengths = np.frombuffer(values.buffers()[1], np.int32)[4 * values.offset :][: 4 * len(values) : 4]
+        return int(lengths[values.is_valid().to_numpy(zero_copy_only=False)].sum(dtype=np.int64))
+    if pa.types.is_dictionary(kind):
+        return 0
+    if pa.types.is_nested(kind) and "_view" in str(kind):
+        inside = values.flatten()
+        return sum(map(_plain_bytes, inside if isinstance(inside, list) else [inside]))
+    return int(values.nbytes)
 
 
 def _without_views(kind: pa.DataType) -> pa.DataType:

@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import sqlite3
+import tracemalloc
 import zipfile
 from contextlib import closing
 
@@ -243,3 +244,55 @@ def test_a_version_and_a_size_that_cannot_be_are_told(tmp_path, monkeypatch):
     (tmp_path / "a.csv.xz").write_bytes(lzma.compress(b"a,label\n1,x\n"))
     with pytest.raises(DataError, match=r"cannot be read \(MemoryError\); is the file whole"):
         read(tmp_path / "a.csv.xz")
+
+
+def ipc(values, path):
+    table = pa.table({"a": values, "label": ["x", "y"] * (len(values) // 2)})
+    with pa.ipc.new_file(path, table.schema) as written:
+        written.write_table(table)
+    return path
+
+
+def views(rows):
+    """(rows,) one text of a thousand letters that stands once."""
+    _, shown, *texts = pa.array(["z" * 1_000], pa.string_view()).buffers()
+    return pa.Array.from_buffers(
+        pa.string_view(), rows, [None, pa.py_buffer(shown.to_pybytes() * rows), *texts]
+    )
+
+
+@pytest.mark.parametrize(
+    "make", [views, lambda rows: pa.StructArray.from_arrays([views(rows)], ["b"])], ids=["texts", "records"]
+)
+def test_views_of_one_text_are_counted_as_many_texts(tmp_path, small_limit, make):
+    path = ipc(make(10_000), tmp_path / "a.arrow")
+    with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.RunEndEncodedArray.from_arrays(pa.array([1_000_000], pa.int32()), pa.array([1.0])),
+        pa.ListViewArray.from_arrays(pa.array([0, 0], pa.int32()), pa.array([9, 9], pa.int32()), np.zeros(9)),
+    ],
+    ids=["runs", "lists"],
+)
+def test_values_that_stand_once_for_many_rows_are_not_read(tmp_path, values):
+    with pytest.raises(DataError, match=r"column 'a': is of type .*, which is not read: write plain values"):
+        read(ipc(values, tmp_path / "a.arrow"))
+
+
+def test_a_cell_that_sqlite_computes_is_never_made_as_a_whole(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as base, base:
+        base.execute("CREATE TABLE t (a INT, label TEXT)")
+        base.executemany("INSERT INTO t VALUES (?, ?)", [(row, "xy"[row % 2]) for row in range(2)])
+        base.execute("ALTER TABLE t ADD COLUMN g AS (hex(zeroblob(300000000)))")
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes"):
+            read(path)
+        assert tracemalloc.get_traced_memory()[1] < 1e8
+    finally:
+        tracemalloc.stop()

@@ -13,7 +13,10 @@ from graylearn.extras import require
 from graylearn.paths import Limit
 
 _TABLES = "SELECT table_name, sql FROM duckdb_tables() WHERE schema_name = 'main' ORDER BY table_name"
-_COLUMNS = "SELECT column_name FROM duckdb_columns() WHERE schema_name = 'main' AND table_name = ?"
+_COLUMNS = (
+    "SELECT column_name, numeric_precision FROM duckdb_columns() "
+    "WHERE schema_name = 'main' AND table_name = ?"
+)
 _AT_ONCE = 2_048  # rows that it hands over at once, at least
 
 
@@ -37,9 +40,14 @@ class DuckDb(ReadOnly):
             name = f"{path}, table {table}"
             if "GENERATED ALWAYS AS" in made[table]:
                 raise DataError(f"{name} has columns that are computed: copy it into a plain table")
-            names = {column.lower() for (column,) in opened.execute(_COLUMNS, [table]).fetchall()}
-            number = "NULL" if "rowid" in names else "rowid"
+            columns = opened.execute(_COLUMNS, [table]).fetchall()
+            number = "NULL" if "rowid" in {column.lower() for column, _ in columns} else "rowid"
             limit, batches = Limit(path), []
+            for column, digits in columns:  # of long values it makes gigabytes before they can be counted
+                size = f"SELECT sum(strlen({quoted(column)}::VARCHAR)) FROM {quoted(table)}"
+                if digits is None:
+                    limit.take(opened.execute(size).fetchall()[0][0] or 0)
+            limit.taken = 0
             chosen = opened.sql(f"SELECT {number}, * FROM {quoted(table)}")
             read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_arrow_reader  # its former name
             for batch in (rows := read(_AT_ONCE)):

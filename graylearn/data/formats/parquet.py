@@ -98,7 +98,9 @@ def _blocks(files: Sequence[Path], schema: pa.Schema, columns: Sequence[str] | N
         with told_as(f"{path} is damaged or not a Parquet file"), _opened(path) as file:
             groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
             a_row = sum(group.total_byte_size for group in groups) // max(1, file.metadata.num_rows)
-            most = max(100, min(ROWS, BYTES // max(1, a_row)))
+            # many rows may name one long text, or list a value that stands once
+            fewer = 1 if all(map(pa.types.is_primitive, file.schema_arrow.types)) else 4
+            most = max(100, min(ROWS // fewer, BYTES // max(1, a_row)))
             for batch in file.iter_batches(most, columns=names, use_threads=False):
                 yield pa.Table.from_batches([batch]).select(names).cast(chosen)
 

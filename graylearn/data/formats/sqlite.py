@@ -41,14 +41,19 @@ class Sqlite(ReadOnly):
             taken = {name.lower() for name in names}
             number = next((each for each in ("rowid", "_rowid_", "oid") if each not in taken), "NULL")
             limit, found, numbers = Limit(path), [], []
+            # one row is made as a whole before anybody can count it
+            opened.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(limit.most // (len(names) + 1), 10**9))
             try:
-                rows = opened.execute(f"SELECT {number}, * FROM {quoted(table)} ORDER BY 1")
-            except sqlite3.OperationalError:  # WITHOUT ROWID
-                rows = opened.execute(f"SELECT NULL, * FROM {quoted(table)}")
-            for own, *cells in rows:
-                limit.take(sum(map(getsizeof, cells)))
-                found.append(cells)
-                numbers.append(len(found) if own is None else own)
+                try:
+                    rows = opened.execute(f"SELECT {number}, * FROM {quoted(table)} ORDER BY 1")
+                except sqlite3.OperationalError:  # WITHOUT ROWID
+                    rows = opened.execute(f"SELECT NULL, * FROM {quoted(table)}")
+                for own, *cells in rows:
+                    limit.take(sum(map(getsizeof, cells)))
+                    found.append(cells)
+                    numbers.append(len(found) if own is None else own)
+            except sqlite3.DataError:  # a cell is longer than it may be
+                limit.take(limit.most + 1)
             return Rows(f"{path}, table {table}", of_cells(names, found), numbers)
 
     @contextmanager

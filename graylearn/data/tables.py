@@ -153,8 +153,9 @@ class ArrowTable(Table):
 
 def _without_index(arrow: pa.Table) -> pa.Table:
     """The table without the index that pandas kept."""
-    names = [name for name in arrow.column_names if not re.fullmatch(r"__index_level_\d+__", name)]
-    return arrow.select(names).replace_schema_metadata(None)
+    names = enumerate(arrow.column_names)  # by number: two may have one name, which is told later
+    kept = [at for at, name in names if not re.fullmatch(r"__index_level_\d+__", name)]
+    return arrow.select(kept).replace_schema_metadata(None)
 
 
 def _check_no_repeats(schema: pa.Schema, name: str) -> None:

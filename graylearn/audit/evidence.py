@@ -301,9 +301,10 @@ def _split(found: dict[str, Floats | float], rows: Rows, y: Ints) -> None:
         middle = x.mean(axis=0)
         x = x - middle
         axis = x[(x**2).sum(axis=1).argmax()]
-        for _ in range(6):
-            axis = x.T @ (x @ axis)
-            axis = axis / max(float(np.linalg.norm(axis)), 1e-12)
+        with np.errstate(invalid="ignore"):  # told now and then of finite rows: of lanes that hold no number
+            for _ in range(6):
+                axis = x.T @ (x @ axis)
+                axis = axis / max(float(np.linalg.norm(axis)), 1e-12)
         along = (unit[own] - middle) @ axis
         t = np.sort(along).astype(np.float64)
         m = len(t)

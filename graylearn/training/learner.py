@@ -16,7 +16,7 @@ from graylearn.methods.base import Output
 from graylearn.torch_internals import allow_recompiling
 from graylearn.training.networks import FeatureTap, as_output, batch_norms
 from graylearn.training.optimizers import set_rate
-from graylearn.training.processes import Group, clip_norm, is_part, part_of
+from graylearn.training.processes import Group
 from graylearn.training.settings import Settings
 
 _RECOMPILE_LIMIT = 64
@@ -35,13 +35,7 @@ class Learner:
     """What dropout draws from; None = torch's global generators."""
     group: Group | None = None
     """The processes that train it together; None = this one alone."""
-    in_parts = False
-    """Whether each of these processes holds a part of the weights, so that the whole takes all of them."""
     device: torch.device
-
-    def nothing(self) -> Tensor:
-        """The losses (0,) of a batch of which this process has no sample."""
-        return torch.zeros(0, device=self.device)
 
     def sync(self) -> None:
         """Write the weights into the user's modules, if they are kept elsewhere."""
@@ -174,18 +168,10 @@ class ModuleLearner(Learner):
     def _learned(self) -> list[nn.Parameter]:
         return [value for group in self.optimizer.param_groups for value in group["params"]]
 
-    def _add_up_gradients(self) -> None:
-        """The sums over all processes."""
-        assert self.group is not None
-        self.group.add_up_gradients([each for each in self.network.parameters() if each.requires_grad])
-
-    def _clip(self, most: float) -> None:
-        nn.utils.clip_grad_norm_(self._learned(), most)
-
     def step(self, scale: float = 1.0) -> None:
         """Step the optimizer down what was gathered, times `scale`."""
         if self.group is not None:  # also without a gradient of its own: the others may have one, and wait
-            self._add_up_gradients()
+            self.group.add_up_gradients([each for each in self.network.parameters() if each.requires_grad])
         elif not self.gathered:
             return
         if scale != 1.0:
@@ -196,7 +182,7 @@ class ModuleLearner(Learner):
         if scaler is not None:
             scaler.unscale_(self.optimizer)
         if self.clip_norm is not None:
-            self._clip(self.clip_norm)
+            nn.utils.clip_grad_norm_(self._learned(), self.clip_norm)
         if scaler is None:
             self.optimizer.step()
         else:  # passes over a step whose gradients are infinite, and scales less from then on
@@ -250,45 +236,7 @@ class ModuleLearner(Learner):
             for name, value in state.items():
                 if isinstance(value, Tensor) and value.shape == parameter.shape:
                     # files know no strides, and torch's fused kernels go through memory side by side
-                    state[name] = torch.empty_like(parameter).copy_(part_of(value, parameter))
-
-
-class ShardedLearner(ModuleLearner):
-    """Trains a module that was sharded by `fully_shard`, which collects weights and gradients itself."""
-
-    in_parts = True
-
-    def __init__(
-        self, network: nn.Module, optimizer: torch.optim.Optimizer, example: Any, **others: Any
-    ) -> None:
-        super().__init__(network, optimizer, **others)
-        self.example = example
-        """Some samples, for the pass of a step that has none for this process."""
-
-    def nothing(self) -> Tensor:
-        """The losses (0,) of no sample, after a pass, because the other processes wait for it in theirs."""
-        return self.forward_again(self.example).logits.sum(dim=1)[:0]
-
-    def _add_up_gradients(self) -> None:
-        """Turn the means over processes of sharded gradients into sums; add up the others."""
-        assert self.group is not None
-        whole = []
-        for value in self._learned():
-            if not is_part(value):
-                whole.append(value)
-            elif value.grad is not None:
-                value.grad *= self.group.size
-        if whole:
-            self.group.add_up_gradients(whole)
-
-    def _clip(self, most: float) -> None:
-        clip_norm(self._learned(), most)
-
-    @torch.no_grad()
-    def load_weights(self, weights: dict[str, Tensor]) -> None:
-        """Take this process's parts of whole weights."""
-        own = self.network.state_dict()
-        self.network.load_state_dict({name: part_of(value, own[name]) for name, value in weights.items()})
+                    state[name] = torch.empty_like(parameter).copy_(value)
 
 
 _WORTH_COMPILING = 3_000_000

@@ -24,7 +24,6 @@ from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
 from graylearn.training.mlp import AnyLearner
 from graylearn.training.optimizers import Average, Best, Scheduler, ScheduleSettings, schedule_factor
-from graylearn.training.processes import whole
 from graylearn.training.progress import Meter, Reporter, Row, RunLog
 from graylearn.training.settings import Settings
 
@@ -143,7 +142,7 @@ class Loop:
             if per_step:
                 self._set_rates(scales, epoch, self.step, steps)
             if not len(batch.index):  # of a last batch too small for all processes
-                losses = learner.nothing()
+                losses = torch.zeros(0, device=self.device)
                 dispatch.no_losses(batch, epoch, self._of_all)
                 self._update(batch.index, losses)
                 self.step += 1
@@ -322,9 +321,9 @@ class Loop:
     # -- checkpoints ----------------------------------------------------------------------------
 
     def save(self, stopped: bool = False) -> None:
-        """Write a checkpoint of the run as it stands; the first process does, the others give their parts."""
+        """Write a checkpoint of the run as it stands; the first process does."""
         folder = self.settings.checkpoint
-        if folder is None or not (self.writes or self.learner.in_parts):
+        if folder is None or not self.writes:
             return
         self._flush()
         state = {
@@ -337,11 +336,7 @@ class Loop:
             "seconds": self.seconds_before + (time.perf_counter() - self.epoch_began if self.step else 0.0),
             **{name: part.state() for name, part in self._parts().items()},
         }
-        weights = self.learner.weights()
-        if self.learner.in_parts:
-            weights, state = whole((weights, state), kept=self.writes)
-        if self.writes:
-            save_checkpoint(folder, weights, state)
+        save_checkpoint(folder, self.learner.weights(), state)
 
     def _parts(self) -> dict[str, Any]:
         """What has a state of its own in checkpoints, by name."""

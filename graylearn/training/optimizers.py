@@ -17,7 +17,6 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from graylearn.errors import SettingsError
 from graylearn.options import check
 from graylearn.torch_internals import fused_adam, fused_adamw, fused_sgd, lerp_each
-from graylearn.training.processes import is_part, part_of
 
 OptimizerFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 """A user's own: parameters -> torch optimizer."""
@@ -364,8 +363,7 @@ class Average:
         self.mean = [value.clone() for value in values]
         pairs = list(zip(self.mean, self.values, strict=True))
         floats = [pair for pair in pairs if pair[0].is_floating_point()]
-        # sharded and whole tensors cannot be moved in one call
-        self.moved = [[pair for pair in floats if is_part(pair[0]) == part] for part in (False, True)]
+        self.moved = [mean for mean, _ in floats], [value for _, value in floats]
         # such as the batches that a batch norm has counted
         self.copied = [pair for pair in pairs if not pair[0].is_floating_point()]
         self.keep = keep
@@ -376,10 +374,8 @@ class Average:
         """Add the weights after a step; early ones decay faster, because the first are random."""
         keep = min(self.keep, (1 + self.steps) / (10 + self.steps))
         self.steps += 1
-        for pairs in self.moved:
-            if pairs:
-                means, values = zip(*pairs, strict=True)
-                lerp_each(means, values, 1 - keep)
+        means, values = self.moved
+        lerp_each(means, values, 1 - keep)
         for mean, value in self.copied:
             mean.copy_(value)
 
@@ -398,7 +394,7 @@ class Average:
     def load_state(self, saved: dict[str, Any]) -> None:
         """Take what `state` gave."""
         for mean, value in zip(self.mean, saved["mean"], strict=True):
-            mean.copy_(part_of(value, mean))
+            mean.copy_(value)
         self.steps = int(saved["steps"])
 
 
@@ -436,5 +432,4 @@ class Best:
 
     def load_state(self, saved: dict[str, Any]) -> None:
         """Take what `state` gave."""
-        self.reached, self.epoch, own = saved["reached"], int(saved["epoch"]), self.model.state_dict()
-        self.weights = {name: part_of(value, own[name]) for name, value in saved["weights"].items()}
+        self.reached, self.epoch, self.weights = saved["reached"], int(saved["epoch"]), saved["weights"]

@@ -8,16 +8,12 @@ shares differ in size. At the end of an epoch the history is added up; the first
     torchrun --nproc-per-node 2 -m graylearn fit data.csv --out run
 
 There the first process does the whole run, and the others only help to train (`led`).
-
-Of a network that `fully_shard` (FSDP) has sharded, each process holds a part of every parameter, a DTensor,
-and the whole takes all processes together.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -25,74 +21,12 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 
 from graylearn.data.batches.base import ArrayBatches, BatchSource
 from graylearn.data.batches.streams import StreamBatches
 from graylearn.errors import SettingsError
 from graylearn.methods import Method
-
-
-def is_part(value: Any) -> bool:
-    """Whether this process holds only a part of a tensor."""
-    known = sys.modules.get("torch.distributed.tensor")  # none can exist if it was not imported
-    return known is not None and isinstance(value, known.DTensor)
-
-
-def is_sharded(model: nn.Module) -> bool:
-    """Whether the weights of the model are sharded over several processes."""
-    return any(map(is_part, model.parameters()))
-
-
-def whole(value: Any, kept: bool = True) -> Any:
-    """`value` with every part in it replaced by the whole tensor on the CPU, or by None if not `kept`.
-
-    All processes have to call it together.
-    """
-    if is_part(value):
-        full = value.full_tensor()
-        return full.cpu() if kept else None
-    if isinstance(value, dict):
-        return {name: whole(each, kept) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(whole(each, kept) for each in value)
-    return value
-
-
-def part_of(full: Tensor, like: Any) -> Tensor:
-    """The part of a whole tensor that this process holds if it is sharded as `like` is."""
-    if not is_part(like) or is_part(full):
-        return full
-    from torch.distributed.tensor import distribute_tensor
-
-    mine = full.to(like.device)
-    return distribute_tensor(mine, like.device_mesh, like.placements, src_data_rank=None)  # all have it
-
-
-@torch.no_grad()
-def clip_norm(parameters: Iterable[Tensor], most: float) -> None:
-    """Scale gradients, in parts or whole, so that their joint norm is at most `most`."""
-    gradients = [each.grad for each in parameters if each.grad is not None]
-    if gradients:
-        norms = [whole(gradient.norm()).cpu() for gradient in gradients]
-        factor = most / (float(torch.stack(norms).norm()) + 1e-6)
-        for gradient in gradients if factor < 1 else ():
-            gradient *= factor
-
-
-def check_sharded(model: nn.Module, half: torch.dtype | None, processes: int) -> None:
-    """Refuse what cannot be done with a sharded network."""
-    if half == torch.float16:
-        raise SettingsError(
-            "float16 scales losses by what each process sees, which a sharded network cannot: use "
-            "precision='bf16', or the MixedPrecisionPolicy of fully_shard"
-        )
-    sizes = {each.device_mesh.size() for each in model.parameters() if is_part(each)}  # type: ignore[attr-defined]
-    if sizes != {processes}:
-        raise SettingsError(
-            f"the network is sharded over {' and '.join(map(str, sorted(sizes)))} of {processes} processes: "
-            "give fully_shard a mesh of all of them"
-        )
 
 
 @dataclass
@@ -132,9 +66,9 @@ class Group:
 
     @torch.no_grad()
     def level(self, module: torch.nn.Module) -> None:
-        """Give all processes the weights and buffers of the first, but for sharded ones."""
+        """Give all processes the weights and buffers of the first."""
         for value in module.state_dict().values():
-            if isinstance(value, Tensor) and not is_part(value):
+            if isinstance(value, Tensor):
                 dist.broadcast(value, src=0)
 
     @torch.no_grad()

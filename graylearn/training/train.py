@@ -23,7 +23,7 @@ from graylearn.training.checkpoint import (
     load_checkpoint,
     writes_checkpoints,
 )
-from graylearn.training.learner import ModuleLearner, ShardedLearner, compile_if_worth_it
+from graylearn.training.learner import ModuleLearner, compile_if_worth_it
 from graylearn.training.loop import Callback, Loop
 from graylearn.training.mlp import AnyLearner, MLPLearner, mlp_layers
 from graylearn.training.networks import batch_norms, frozen_norms, network_for, one_of_logits
@@ -34,7 +34,7 @@ from graylearn.training.optimizers import (
     TorchSchedule,
     make_optimizer,
 )
-from graylearn.training.processes import Group, check_method, check_sharded, hand_over, is_sharded
+from graylearn.training.processes import Group, check_method, hand_over
 from graylearn.training.processes import current as current_group
 from graylearn.training.result import Result, evaluate
 from graylearn.training.settings import Settings, resolve
@@ -157,7 +157,7 @@ class _Run:
             saved = self.group.from_first(saved)
         loop, training = self._loop(saved)
         model, learner, settings = self.model, loop.learner, self.settings
-        if isinstance(learner, ModuleLearner) and not learner.in_parts:
+        if isinstance(learner, ModuleLearner):
             compile_if_worth_it(
                 learner, settings, training.source, self.method, training.example, loop.reporter.note
             )
@@ -191,8 +191,6 @@ class _Run:
         half = devices.autocast_type(settings.precision, self.device, images)
         network, num_classes = one_of_logits(model, training.example, settings.logits, half)
         check_labels(targets, num_classes)
-        if is_sharded(model):
-            check_sharded(model, half, 1 if self.group is None else self.group.size)
         learner, rate = self._learner(network, training, half)
         learner.group = self.group
         scheduler = None
@@ -252,7 +250,7 @@ class _Run:
         simple = method.networks == 1 and not method.needs_features and half is None
         simple &= isinstance(settings.schedule, ScheduleSettings) and not settings.compile
         simple &= training.example.ndim == 2 and training.example.dtype == torch.float32
-        if simple and isinstance(settings.optimizer, OptimizerSettings) and not is_sharded(model):
+        if simple and isinstance(settings.optimizer, OptimizerSettings):
             layers = mlp_layers(model)
             if layers is not None:
                 learner = MLPLearner(
@@ -278,11 +276,7 @@ class _Run:
             "clip_norm": settings.clip_norm,
             "frozen": [norm for at, norm in enumerate(norms) if own[at % len(own)] in self.frozen],
         }
-        general = (
-            ShardedLearner(network, optimizer, training.example, **options)
-            if is_sharded(model)
-            else ModuleLearner(network, optimizer, **options)
-        )
+        general = ModuleLearner(network, optimizer, **options)
         return general, general.base_rate
 
     def _validator(self, training: Training, half: torch.dtype | None) -> Callable[[], dict[str, float]]:

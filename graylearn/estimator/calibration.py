@@ -26,7 +26,7 @@ from graylearn.data.splits import cross_fit, stratified_choice
 from graylearn.estimator.networks import outputs_of
 from graylearn.estimator.pipeline import Pipeline, PipelineResult
 from graylearn.estimator.rejection import learn_reference, quantiles, unfamiliarity
-from graylearn.estimator.trainset import TrainingSet
+from graylearn.estimator.trainset import InParts, TrainingSet
 from graylearn.training import seeding
 
 FOLDS = 4
@@ -34,9 +34,9 @@ FOLDS = 4
 ENOUGH = 1500
 """Samples whose scores are enough: the share beyond their .99 quantile is then 1 % give or take .26 %. Larger
 sets do with fewer networks than folds."""
-LARGE = 50_000
-"""Samples from which on so many are kept aside from every network, 3 % of them or less: none is trained for
-the sake of scores."""
+LARGE, LEAST_FOLDS = 50_000, 20
+"""Samples from which on so many are kept aside from every network, 3 % of them or less (of smaller sets in
+parts 5 %): none is trained for the sake of scores."""
 MOST = 50_000
 """Samples that are looked at, at most: their features are 50 MB, those of a million a gigabyte."""
 
@@ -66,7 +66,10 @@ def _known(
 ) -> tuple[tuple[Floats, Floats | None], Ints]:
     """What the network says of those of the rows that belong, and their labels: of at most so many as are
     looked at, every class among them."""
-    if audit is not None and (kept := rows[audit.keep[samples.rows[rows]]]).size:
+    if isinstance(samples.x, InParts):  # of which the first says enough
+        rows = rows[rows < samples.x.starts[1]]
+    belongs = samples.belongs if audit is None else audit.keep[samples.rows]
+    if belongs is not None and (kept := rows[belongs[rows]]).size:
         rows = kept
     label = samples.y[rows]
     if len(rows) > MOST:
@@ -78,11 +81,12 @@ def _known(
 def kept_aside(samples: TrainingSet, seed: int) -> Ints:
     """Rows of a large training set that no network is to learn from; none are of a class of few samples."""
     n = len(np.unique(samples.rows))
-    if n < LARGE:
+    if n < LARGE and not isinstance(samples.x, InParts):
         return np.zeros(0, dtype=np.int64)
-    folds = n // ENOUGH
-    many = np.bincount(samples.y) >= 2 * folds
-    return np.flatnonzero((samples.folds(folds, seeding.derive(seed, "calibration")) == 0) & many[samples.y])
+    folds = max(n // ENOUGH, LEAST_FOLDS)
+    aside = samples.folds(folds, seeding.derive(seed, "calibration")) == 0
+    aside &= (np.bincount(samples.y) >= 2 * folds)[samples.y]
+    return np.flatnonzero(aside if samples.belongs is None else aside & samples.belongs)
 
 
 def held_out(
@@ -165,7 +169,8 @@ class FoundLater:
     def reference(self, audit: Audit | None) -> dict[str, NDArray[np.float64]]:
         """What samples that belong look like to the network, by what the audit says of them."""
         pipeline, new = self.pipeline, None
-        if pipeline.audit == "held-out" and pipeline.validation is None:
+        by_views = pipeline.audit == "held-out" and pipeline.validation is None
+        if by_views or len(pipeline.samples.aside):
             new = held_out(pipeline, self.fitted, self.preparation, audit)
         return reference_for(
             self.fitted.network, self.preparation, pipeline.samples, audit, pipeline.validation, new

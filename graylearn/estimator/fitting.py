@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import _check_partial_fit_first_call
@@ -21,23 +20,19 @@ from graylearn.audit.audit import SAW_ALL
 from graylearn.audit.inputs import groups_of
 from graylearn.data.batches.base import Preparation
 from graylearn.data.inputs import ids_of
-from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.calibration import FoundLater, kept_aside, reference_for
 from graylearn.estimator.inputs import InputEncoder, read_inputs, read_labels, read_validation
 from graylearn.estimator.models import ModelPipeline, check_parameters, is_model
 from graylearn.estimator.networks import build_network, method_for, training_settings
 from graylearn.estimator.pipeline import Pipeline, Stages
-from graylearn.estimator.trainset import make_training_set, plain_training_set
+from graylearn.estimator.trainset import InParts, TrainingSet, make_training_set
 from graylearn.methods import as_method
-from graylearn.training import History, Result, Settings, seeding, train
+from graylearn.training import History, Settings, seeding
 from graylearn.training.devices import choose
 
 HISTORY_BYTES = 1 << 26
 """Memory for the confidences of single epochs of a set that is never in memory as a whole."""
-
-Some = tuple[NDArray[np.float32], NDArray[np.int64]]
-"""Encoded samples, and the index of the label of each."""
 
 
 def check(parameters: Mapping[str, Any]) -> None:
@@ -115,21 +110,28 @@ def planned(
     seed = seed_of(classifier)
     if audit == "held-out" and validation is None and not goes_on:
         samples = samples.without(kept_aside(samples, seed))
+    clean = read_validation(classifier, validation)
+    return _pipeline(classifier, samples, seed, stages, audit=audit, validation=clean)
+
+
+def _pipeline(classifier: Any, samples: TrainingSet, seed: int, stages: Stages, **others: Any) -> Pipeline:
+    """The way of a training set, as the classifier's parameters have it."""
+    network = classifier.network
     model = HistGradientBoostingClassifier() if isinstance(network, str) else network
     way = partial(ModelPipeline, model=model) if is_model(network) else Pipeline
+    kept = {"history_bytes": HISTORY_BYTES} if isinstance(samples.x, InParts) else {}
     return way(
         samples,
         (lambda _: nn.Identity()) if is_model(network) else partial(new_network, classifier),
         classifier.method_,
-        settings_for(classifier, len(samples.y), seed),
-        audit=audit,
+        settings_for(classifier, len(samples.y), seed, **kept),
         overlap=classifier.overlap,
         keep_labels=bool(classifier.keep_labels),
         refine=bool(classifier.refine),
         members=int(classifier.members),
-        validation=read_validation(classifier, validation),
         patience=classifier.patience,
         stages=stages,
+        **others,
     )
 
 
@@ -172,41 +174,18 @@ def fit_epoch(classifier: Any, X: Any, y: Any, classes: Any, sample_weight: Any)
     classifier.reference_ = reference_for(found.network, preparation, samples, None, None)
 
 
-def fit_batches(
-    classifier: Any,
-    batches: Callable[[int], Iterable[Any]],
-    count: int,
-    *,
-    classes: Sequence[Label],
-    encoder: InputEncoder,
-    example: Any,
-    scored: Callable[[], tuple[Some, Some]],
-    stages: Stages | None = None,
+def fit_set(
+    classifier: Any, samples: TrainingSet, encoder: InputEncoder, example: Any, stages: Stages
 ) -> None:
-    """Fit to batches of (encoded samples, labels, index) that come from files and can be read again and
-    again: the set is never in memory as a whole, and there is no audit.
+    """Fit to samples that were encoded and audited before, such as those in the files of many parts.
 
-    batches: makes them, by about how many samples each has. count: samples that they hold together. example:
-    some samples as users give them. scored: reads some that are learned from, and some that are not, all of
-    which belong; they say how samples score.
+    example: some of them as users give them.
     """
-    classifier.classes_, classifier.encoder_ = np.asarray(classes), encoder
+    classifier.classes_, classifier.encoder_ = samples.classes, encoder
     read_inputs(classifier, example, reset=True)
     seed = seed_of(classifier)
-    settings = settings_for(classifier, count, seed, history_bytes=HISTORY_BYTES)
-    given = batches(settings.batch_size)
-
-    def run(settings: Settings, *callbacks: Any) -> Result:
-        network = new_network(classifier, seed)
-        made = train(network, given, method=classifier.method_, settings=settings, callbacks=callbacks)
-        return made.raise_if_interrupted()
-
-    result = (stages or Stages()).train("first", settings, run)
-    preparation = _keep(classifier, result.model, result.preparation, result.history, len(result.log))
-    known, new = scored()
-    seen = plain_training_set(Samples(*known, tuple(range(len(classes))), np.arange(len(known[1])), "array"))
-    classifier.audit_ = None
-    classifier.reference_ = reference_for(result.model, preparation, seen, None, new)
+    samples = samples.without(kept_aside(samples, seed))
+    fit(classifier, _pipeline(classifier, samples, seed, stages, audit=None))
 
 
 def _keep(

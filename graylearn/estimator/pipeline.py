@@ -242,7 +242,7 @@ class Pipeline:
         def run(settings: Settings, *callbacks: Callback) -> Result:
             return train(
                 fit.networks[0],
-                (self.samples.x, self.samples.y),
+                self.samples.batches(settings.batch_size),
                 method=copy.deepcopy(fit.method),
                 settings=settings,
                 sample_weight=_unless_even(fit.weight),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -22,11 +23,59 @@ from graylearn.estimator.inputs import InputEncoder, refused, spread_weights, ta
 from graylearn.training import History
 
 
+class InParts:
+    """Encoded samples of a set larger than memory, in the files of its parts; what is asked for is read."""
+
+    def __init__(
+        self, parts: Sequence[NDArray[Any]], encode: Callable[[NDArray[Any]], NDArray[np.float32]]
+    ) -> None:
+        self.parts, self.encode = parts, encode
+        self.starts = np.cumsum([0, *map(len, parts)])
+        """Number of the first sample of each part, and of all."""
+
+    def __getitem__(self, rows: Ints) -> NDArray[np.float32]:
+        part = np.searchsorted(self.starts, rows, side="right") - 1
+        order = np.argsort(part, kind="stable")
+        found = [self.read(k, rows[part == k] - self.starts[k]) for k in np.unique(part)]
+        return np.concatenate(found)[np.argsort(order)]
+
+    def read(self, part: int, some: Ints | slice = slice(None)) -> NDArray[np.float32]:
+        """The samples of a part, all or some."""
+        return self.encode(np.array(self.parts[part][some]))
+
+
+@dataclass(frozen=True)
+class _Batches:
+    """Batches (samples, labels, index), one part in memory at a time.
+
+    Samples were dealt to parts by chance, so an epoch reads the parts in a new order, and each in a new order
+    of its samples, drawn from torch's global generator, which training sets anew for each epoch.
+    """
+
+    x: InParts
+    targets: Ints
+    batch_size: int
+
+    def _steps(self, part: int) -> int:
+        """Batches of a part, alike in size."""
+        return max(1, round(len(self.x.parts[part]) / self.batch_size))
+
+    def __len__(self) -> int:
+        return sum(map(self._steps, range(len(self.x.parts))))
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        for part in torch.randperm(len(self.x.parts)).tolist():
+            x, labels = self.x.read(part), self.targets[self.x.starts[part] :]
+            for rows in np.array_split(torch.randperm(len(x)).numpy(), self._steps(part)):
+                index = torch.from_numpy(rows + self.x.starts[part])
+                yield torch.from_numpy(x[rows]), torch.from_numpy(labels[rows]), index
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
     """M rows to train on, made of the user's N samples."""
 
-    x: NDArray[Any]
+    x: NDArray[Any] | InParts
     """(M, ...) encoded samples."""
     y: Ints
     """(M,) index of each label in `classes`."""
@@ -46,6 +95,12 @@ class TrainingSet:
     """Rows of no weight, which tell how samples score that no network learned from."""
     groups: Ints | None = None
     """(N,) samples of one number belong together, and are held out together; None: each stands alone."""
+    belongs: NDArray[np.bool_] | None = None
+    """(M,) which are not suspected, of a set that was audited before."""
+
+    def batches(self, batch_size: int) -> Any:
+        """The rows and their labels as `train` takes them."""
+        return _Batches(self.x, self.y, batch_size) if isinstance(self.x, InParts) else (self.x, self.y)
 
     def without(self, aside: Ints) -> TrainingSet:
         """The same, with these of the rows kept aside."""

@@ -2,8 +2,6 @@
 
 Each stage leaves its result in the run folder, so that a run that was interrupted or killed goes on where it
 stopped: single networks from their last checkpoint, the audit from its file.
-A set larger than memory is learned from the files of its parts, one in memory at a time: samples were dealt
-to parts by chance, so an epoch reads the parts in a new order, and each in a new order of its samples.
 """
 
 from __future__ import annotations
@@ -13,29 +11,26 @@ import dataclasses
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import pyarrow.parquet as pq
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
-from graylearn.array_types import Ints
 from graylearn.audit import Audit
 from graylearn.audit.parts import PartFiles, features_of, groups_of, labels_of, rows_of
 from graylearn.data.atomic import replacing_folder
 from graylearn.data.samples import Label, Samples
-from graylearn.data.splits import chosen_for_test
 from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.calibration import ENOUGH
-from graylearn.estimator.fitting import Some, fit_batches
+from graylearn.estimator.fitting import fit_set
 from graylearn.estimator.inputs import InputEncoder, is_images
 from graylearn.estimator.pipeline import Made, Run, Stage, Stages
+from graylearn.estimator.trainset import InParts, TrainingSet
 from graylearn.options import Learning
 from graylearn.runs.prepare import Prepared
 from graylearn.runs.progress import RunProgress
@@ -197,19 +192,13 @@ def test_labels(test: Samples, classifier: GrayClassifier) -> NDArray[np.int64]:
     return np.array([index[test.classes[k]] for k in test.y], dtype=np.int64)
 
 
-AT_MOST = 0.05
-"""Share of the samples that are kept from training to say how new ones score, at most."""
-LEAST = 20
-"""Samples of a class in a part below which none is kept from training."""
 FITTED = 20_000
 """Samples that an encoder is fitted to, at most."""
-KNOWN = 50_000
-"""Samples that tell how those score that are learned from, at most."""
 
 
 def fit_parts(
     files: PartFiles,
-    encoding: InputEncoder | None,
+    encoder: InputEncoder | None,
     example: Samples,
     classes: Sequence[Label],
     settings: RunSettings,
@@ -217,108 +206,31 @@ def fit_parts(
 ) -> GrayClassifier:
     """The classifier of the settings, fitted to the samples in the audited parts.
 
-    encoding: how a table became what the files hold; None where they hold samples as a classifier is given
+    encoder: how a table became what the files hold; None where they hold samples as a classifier is given
     them. example: some samples as they were read.
     """
-    parts = PartBatches(files)
-    first, given = parts.folders[0], example.x
-    if encoding is None:
-        given = parts.read(first)[0]
-        parts.encoder = encoding = InputEncoder.fitted(given[:FITTED], "keep")
-        given = given[:2].copy()
-
-    def scored() -> tuple[Some, Some]:
-        rest = np.setdiff1d(unsuspected(first), parts.new)[:KNOWN]
-        known, new = (
-            parts.read(first, some) for some in (rest if len(rest) else parts.learned(first), parts.new)
-        )
-        return (parts.encoded(known[0]), known[1]), (parts.encoded(new[0]), new[1])
-
-    classifier = make_classifier(settings)
-    fit_batches(
-        classifier,
-        parts.of_size,
-        len(parts.order),
-        classes=classes,
-        encoder=encoding,
-        example=given,
-        scored=scored,
-        stages=stages,
+    folders = files.having("rows")
+    parts, given = [features_of(folder) for folder in folders], example.x
+    encode: Callable[[NDArray[Any]], NDArray[np.float32]] = np.asarray
+    if encoder is None:
+        encoder = InputEncoder.fitted(np.array(parts[0][:FITTED]), "keep")
+        encode, given = encoder.transform, np.array(parts[0][:2])
+    labels = np.concatenate([labels_of(folder) for folder in folders]).astype(np.int64)
+    order = np.argsort(rows := np.concatenate([rows_of(folder) for folder in folders]))
+    groups = [found for folder in folders if (found := groups_of(folder)) is not None]
+    suspected = [pq.read_table(folder / "scores.parquet")["suspected"].to_numpy() for folder in folders]
+    samples = TrainingSet(
+        x=InParts(parts, encode),
+        y=labels,
+        weight=np.ones(len(labels)),
+        rows=np.argsort(order),
+        features=None,
+        labels=labels[order],
+        ids=rows[order],
+        classes=np.asarray(classes),
+        groups=np.concatenate(groups)[order] if groups else None,
+        belongs=~np.concatenate(suspected),
     )
+    classifier = make_classifier(settings)
+    fit_set(classifier, samples, encoder, given, stages)
     return classifier
-
-
-class PartBatches:
-    """Batches (samples, labels, index) of audited parts, in a new order each time, less a few samples kept to
-    say how new ones score.
-
-    The order is drawn from torch's global generator, which training sets anew for each epoch.
-    """
-
-    def __init__(self, files: PartFiles) -> None:
-        self.folders = files.having("rows")
-        self.encoder: InputEncoder | None = None
-        """What is still to be done to what the files hold."""
-        self.batch_size = 1
-        rows, first = [rows_of(folder) for folder in self.folders], self.folders[0]
-        label, groups, belong = labels_of(first), groups_of(first), unsuspected(first)
-        belong = belong[np.bincount(label)[label[belong]] >= LEAST]
-        y, names = label[belong].astype(np.int64), tuple(range(int(label.max()) + 1))
-        some = Samples(
-            belong[:, None], y, names, belong, "array", groups=None if groups is None else groups[belong]
-        )
-        share = min(ENOUGH, int(AT_MOST * sum(map(len, rows)))) / max(len(belong), 1)
-        self.new = belong[chosen_for_test(some, min(share, 1.0), 0)]
-        """Of the first part, the samples that are kept."""
-        self.order = np.sort(np.concatenate([np.delete(rows[0], self.new), *rows[1:]]))
-        """(N,) the row of each sample that is learned from."""
-        self.targets = np.empty(len(self.order), dtype=np.int64)
-        """(N,) labels in the order of the data."""
-        for folder in self.folders:
-            learned = self.learned(folder)
-            self.targets[self.index(folder)[learned]] = labels_of(folder)[learned]
-
-    def of_size(self, batch_size: int) -> PartBatches:
-        """Themselves, each of about so many samples."""
-        self.batch_size = batch_size
-        return self
-
-    def read(self, folder: Path, some: Ints | None = None) -> Some:
-        """What the files hold of a part, all or some, and the labels."""
-        taken = slice(None) if some is None else some
-        return np.array(features_of(folder)[taken]), labels_of(folder)[taken].astype(np.int64)
-
-    def encoded(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """As the network reads what the files hold."""
-        return x if self.encoder is None else self.encoder.transform(x)
-
-    def learned(self, folder: Path) -> Ints:
-        """The samples of a part that are learned from."""
-        everyone = np.arange(len(features_of(folder)))
-        return np.delete(everyone, self.new) if folder == self.folders[0] else everyone
-
-    def index(self, folder: Path) -> Ints:
-        """(n,) the number of each sample of a part among those learned from, in the order of the data."""
-        return np.searchsorted(self.order, rows_of(folder))
-
-    def __len__(self) -> int:
-        return sum(self._steps(len(self.learned(folder))) for folder in self.folders)
-
-    def _steps(self, samples: int) -> int:
-        """Batches of a part, alike in size."""
-        return max(min(samples, 1), round(samples / self.batch_size))
-
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-        for which in torch.randperm(len(self.folders)).tolist():
-            folder = self.folders[which]
-            (x, y), index, learned = self.read(folder), self.index(folder), self.learned(folder)
-            learned = learned[torch.randperm(len(learned)).numpy()]
-            for some in np.array_split(learned, steps) if (steps := self._steps(len(learned))) else ():
-                batch = self.encoded(x[some]), y[some], index[some]
-                yield torch.from_numpy(batch[0]), torch.from_numpy(batch[1]), torch.from_numpy(batch[2])
-
-
-def unsuspected(folder: Path) -> Ints:
-    """The samples of an audited part that are not suspected."""
-    table = pq.read_table(folder / "scores.parquet", columns=["suspected"])
-    return np.flatnonzero(~table["suspected"].to_numpy())

@@ -1,12 +1,13 @@
 """How samples are dealt to the parts of a large set, and come back in batches."""
 
+import dataclasses
+
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import torch
 
 from graylearn.audit import parts
-from graylearn.runs import fit
+from graylearn.data.samples import Samples
+from graylearn.estimator import trainset
 
 CLASSES, ROWS = 3, 900
 
@@ -33,27 +34,21 @@ def test_no_part_has_a_single_class():
         assert all(len(np.unique(label[part == number])) > 1 for number in np.unique(part))
 
 
-def test_every_sample_is_in_one_batch_of_an_epoch_and_the_order_is_new_each_time(tmp_path):
-    rows = np.delete(np.arange(ROWS), 7)  # one is no sample
-    x, label = np.repeat(rows[:, None], 2, axis=1).astype(np.float32), rows % CLASSES
-    files = parts.PartFiles(tmp_path / "parts", 3)
-    files.deal(files.dealt(), ROWS, rows, label, x, rows // 2 % 3)
-    for number in range(3):
-        suspected = np.arange(len(np.fromfile(files.part(number) / "rows", np.int64))) < 50
-        pq.write_table(pa.table({"suspected": suspected}), files.part(number) / "scores.parquet")
-    batches = learned = fit.PartBatches(files).of_size(32)
-    aside = learned.read(learned.folders[0], learned.new)[0][:, 0]
-    assert len(learned.new) == int(0.05 * len(rows))
-    assert learned.new.min() >= 50  # none that is suspected
+def test_every_sample_is_in_one_batch_of_an_epoch_and_the_order_is_new_each_time():
+    x = np.arange(2 * ROWS, dtype=np.float32).reshape(ROWS, 2)
+    rows = trainset.InParts([x[:400], x[400:410], x[410:]], lambda some: some + 1)
+    some = np.array([899, 3, 405, 0, 410])
+    assert (rows[some] == x[some] + 1).all()
+    y = np.arange(ROWS) % CLASSES
+    learned = trainset.plain_training_set(Samples(x, y, tuple(range(CLASSES)), np.arange(ROWS), "array"))
+    batches = dataclasses.replace(learned, x=rows).batches(32)
     torch.manual_seed(0)
     first, second = list(batches), list(batches)
     for epoch in (first, second):
         seen, labels, index = (torch.cat(each) for each in zip(*epoch, strict=True))
-        order = index.argsort()
-        assert index[order].tolist() == list(range(len(rows) - len(aside)))
-        assert seen[order, 0].tolist() == np.setdiff1d(rows, aside).tolist()
-        assert (seen[:, 0] % CLASSES == labels).all()
-        assert (batches.targets[index] == labels.numpy()).all()
+        assert index.sort().values.tolist() == list(range(ROWS))
+        assert (seen.numpy() == x[index] + 1).all()
+        assert (labels.numpy() == y[index]).all()
         assert max(len(each) for _, each, _ in epoch) <= 40
         assert len(epoch) == len(batches)
     assert not torch.equal(first[0][2], second[0][2])

@@ -38,7 +38,6 @@ LEAST = {
     "accumulate": 1,
     "patience": 1,
     "checkpoint_epochs": 1,
-    "checkpoint_steps": 1,
     "seed": 0,
     "workers": 0,
     "history_bytes": 0,

@@ -149,7 +149,7 @@ class Method:
     """Base of all methods. Subclasses are dataclasses whose fields are their options.
 
     Only `loss` must be written. Tensors that change during training (weights of samples, centroids,
-    ...) are set in `start` and named in `state`, so that a resumed run goes on where it was.
+    ...) are set in `start` and named in `state`, so that a resumed run goes on from the end of an epoch.
 
     ```python
     from dataclasses import dataclass
@@ -241,9 +241,7 @@ class Method:
         """Restore the state from a checkpoint; called after `start`."""
         for name in self.state:
             value = saved[name]
-            # a copy, because a method may change its tensors in place, and a resumed epoch loads them twice
-            own = value.to(self.task.device, copy=True) if isinstance(value, Tensor) else value
-            setattr(self, name, own)
+            setattr(self, name, value.to(self.task.device) if isinstance(value, Tensor) else value)
 
 
 def mean_over(loss: Tensor, selected: Tensor) -> Tensor:

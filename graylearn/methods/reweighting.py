@@ -160,7 +160,7 @@ class Iterative(Method):
     needs_features = True
     per_sample = False
     plans_epochs = True
-    state = ("features_seen", "score", "suspected", "weight", "rounds")
+    state = ("score", "suspected", "weight", "rounds")
 
     def start(self, task: Task) -> None:
         """Nobody is suspected before the first round."""

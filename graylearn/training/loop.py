@@ -19,7 +19,7 @@ from graylearn.data.batches.base import BatchSource
 from graylearn.errors import DivergedError
 from graylearn.methods import Method
 from graylearn.training import devices, seeding
-from graylearn.training.checkpoint import Saved, check_identity, save_checkpoint
+from graylearn.training.checkpoint import Saved, check_identity, has_checkpoint, save_checkpoint
 from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
 from graylearn.training.mlp import AnyLearner
@@ -93,8 +93,6 @@ class Loop:
         self.epoch_began = 0.0
         self.stop_asked = False
         self.interrupted = False
-        self.random_state: dict[str, Any] | None = None
-        self.seconds_before = 0.0  # of the epoch, before it was interrupted
         self.uniform: dict[tuple[int, int], Tensor] = {}
 
     # -- the way through ------------------------------------------------------------------------
@@ -106,7 +104,7 @@ class Loop:
         with _catch_interrupt(self), self.reporter, threads:
             while self.epoch < self.settings.epochs and not stopped:
                 if not self._run_epoch():
-                    self.interrupted = True
+                    self.stop()
                     break
                 stopped = self._finish_epoch()
         self.interrupted |= self.stop_asked  # also if Ctrl-C came too late to stop anything
@@ -117,28 +115,20 @@ class Loop:
             self.best.restore()
 
     def _run_epoch(self) -> bool:
-        """Train the rest of the epoch; False if the user interrupted it."""
-        epoch, settings, source = self.epoch, self.settings, self.source
+        """Train an epoch; False if the user interrupted it."""
+        epoch, source, self.step = self.epoch, self.source, 0
         learner, dispatch, meter = self.learner, self.dispatch, self.meter
-        resumed = None
-        if self.step == 0:
-            self.history.start_epoch(epoch)
-            dispatch.start_epoch(epoch)
-            meter.start(epoch, 0)
+        self.history.start_epoch(epoch)
+        dispatch.start_epoch(epoch)
+        meter.start(epoch)
         self._seed(epoch)
-        if self.step > 0 and self.random_state is not None:
-            state = self.random_state
-            resumed = lambda: self._set_random(state)  # noqa: E731
-            self.random_state = None
         learner.start_training()
         self.epoch_began = time.perf_counter()
         reported = self.epoch_began
-        steps, per_step = source.steps, settings.schedule.per_step
+        steps, per_step = source.steps, self.settings.schedule.per_step
         scales = dispatch.rate_scales(epoch)
-        # if an epoch was stopped after its last step, its row still needs a rate: that of the last step
-        self._set_rates(scales, epoch, min(self.step, steps - 1), steps)
-        every, due = settings.checkpoint_steps, False
-        for batch in source.epoch(epoch, self.step, resumed):
+        self._set_rates(scales, epoch, 0, steps)
+        for batch in source.epoch(epoch):
             if per_step:
                 self._set_rates(scales, epoch, self.step, steps)
             if not len(batch.index):  # of a last batch too small for all processes
@@ -149,16 +139,12 @@ class Loop:
                 continue
             output = learner.forward(dispatch.blend(batch.inputs))
             losses = dispatch.losses(batch, output, epoch, self._of_all if self.group else None)
-            stepped = self._update(batch.index, losses)
+            self._update(batch.index, losses)
             self.step += 1
             if meter.add(batch, output, losses):
                 self._flush()
-            due |= every is not None and self.step % every == 0
-            if self.stop_asked and stepped and self.group is None:  # several stop together, after the epoch
-                return self.stop()
-            if due and stepped and self.step < steps:
-                self.save()
-                due = False
+            if self.stop_asked and self.group is None:  # several stop together, after the epoch
+                return False
             now = time.perf_counter()
             if now - reported > 0.2:
                 reported = now
@@ -179,8 +165,7 @@ class Loop:
         if self.average is not None:
             self.average.swap()
         self.learner.sync()
-        seconds = self.seconds_before + time.perf_counter() - self.epoch_began
-        self.seconds_before = 0.0
+        seconds = time.perf_counter() - self.epoch_began
         losses, accuracies = self.meter.read()
         validation = self.validate() if self.validate is not None else {}
         if group is not None and self.best is not None:
@@ -218,7 +203,7 @@ class Loop:
             if group.any(bool(self.callbacks), self.device):
                 group.level(self.models[0])
                 self.learner.read()
-        self.epoch, self.step = epoch + 1, 0
+        self.epoch = epoch + 1
         last = self.epoch == settings.epochs or stop
         if settings.checkpoint is not None and (last or self.epoch % settings.checkpoint_epochs == 0):
             self.save(stopped=stop)
@@ -227,35 +212,18 @@ class Loop:
             stop = True
         return stop
 
-    def stop(self) -> bool:
-        """Stop because of an interrupt, with a checkpoint; returns False."""
+    def stop(self) -> None:
+        """Stop because of an interrupt."""
         self.interrupted = True
-        self._flush()
-        if self.settings.checkpoint is not None:
-            self.save()
+        if self.settings.checkpoint is not None and has_checkpoint(self.settings.checkpoint):
             self.reporter.note(f"stopped; resume=True goes on from {self.settings.checkpoint}")
-        return False
-
-    # -- random numbers -------------------------------------------------------------------------
 
     def _seed(self, epoch: int) -> None:
+        """Each process has random numbers of its own."""
+        who = () if self.group is None or self.group.is_first else ("process", self.group.rank)
         if self.learner.generator is not None:
-            self.learner.generator.manual_seed(seeding.derive(self.settings.seed, "epoch", epoch, *self._who))
-        seeding.seed_global(self.settings.seed, "epoch", epoch, *self._who)
-
-    @property
-    def _who(self) -> tuple[str | int, ...]:
-        """Words for the stream of this process: each has its own random numbers."""
-        return () if self.group is None or self.group.is_first else ("process", self.group.rank)
-
-    def _random(self) -> dict[str, Any]:
-        own = self.learner.generator
-        return seeding.global_state(self.device) | ({} if own is None else {"own": own.get_state()})
-
-    def _set_random(self, state: dict[str, Any]) -> None:
-        if self.learner.generator is not None:
-            self.learner.generator.set_state(state["own"])
-        seeding.set_global_state(state, self.device)
+            self.learner.generator.manual_seed(seeding.derive(self.settings.seed, "epoch", epoch, *who))
+        seeding.seed_global(self.settings.seed, "epoch", epoch, *who)
 
     # -- pieces of a step -----------------------------------------------------------------------
 
@@ -269,18 +237,13 @@ class Loop:
         self.rates = [self.base_rate * factor * scale for scale in scales]
         self.learner.set_learning_rates(self.rates)
 
-    def _update(self, index: Tensor, losses: Tensor) -> bool:
-        """Learn from a batch; False if the step waits for more batches.
-
-        A run is saved and stopped only after a step, so that no checkpoint need hold half of one.
-        """
+    def _update(self, index: Tensor, losses: Tensor) -> None:
+        """Learn from a batch, unless the step waits for more batches."""
         rows = len(index) if self.group is None else self.group.whole[self.step]
         self.gathered, self.gathered_rows = self.gathered + 1, self.gathered_rows + rows
         self.learner.gather(losses, self._weight_of(index, rows))
-        if self.gathered < self.settings.accumulate:
-            return False
-        self._step_gathered()
-        return True
+        if self.gathered == self.settings.accumulate:
+            self._step_gathered()
 
     def _step_gathered(self) -> None:
         """One step down the mean over all samples of the batches gathered."""
@@ -321,19 +284,15 @@ class Loop:
     # -- checkpoints ----------------------------------------------------------------------------
 
     def save(self, stopped: bool = False) -> None:
-        """Write a checkpoint of the run as it stands; the first process does."""
+        """Write a checkpoint of the run after an epoch; the first process does."""
         folder = self.settings.checkpoint
         if folder is None or not self.writes:
             return
-        self._flush()
         state = {
             "identity": self.identity,
             "epoch": self.epoch,
-            "step": self.step,
             "stopped": stopped,
-            "random": self._random(),
             "log": self.logs[0].rows,
-            "seconds": self.seconds_before + (time.perf_counter() - self.epoch_began if self.step else 0.0),
             **{name: part.state() for name, part in self._parts().items()},
         }
         save_checkpoint(folder, self.learner.weights(), state)
@@ -342,37 +301,24 @@ class Loop:
         """What has a state of its own in checkpoints, by name."""
         parts = {
             "optimizer": self.learner, "dispatch": self.dispatch, "history": self.history,
-            "meter": self.meter, "average": self.average, "best": self.best, "schedule": self.scheduler,
+            "average": self.average, "best": self.best, "schedule": self.scheduler,
         }  # fmt: skip
         return {name: part for name, part in parts.items() if part is not None}
-
-    def _load_parts(self, state: dict[str, Any]) -> None:
-        for name, part in self._parts().items():
-            part.load_state(state[name])
 
     def resume(self, identity: dict[str, Any], saved: Saved | None) -> None:
         """Keep checkpoints of a run that `identity` decides, and go on from the one that is `saved`."""
         self.identity = identity
         if saved is not None:
-            check_identity(saved[1]["identity"], identity, self.settings, self.dispatch.groups[0].method)
-            self._load(*saved)
+            weights, state = saved
+            check_identity(state["identity"], identity, self.settings, self.dispatch.groups[0].method)
+            self.logs[0].rows, self.epoch = state["log"], int(state["epoch"])
+            self.learner.load_weights(weights)
+            for name, part in self._parts().items():
+                part.load_state(state[name])
+            if state["stopped"]:
+                self.reporter.note(f"the run ended by itself after epoch {self.epoch}, and does not go on")
+                self.epoch = self.settings.epochs
         self.logs[0].keep_in(self.settings.checkpoint if self.writes else None)
-
-    def _load(self, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
-        self.logs[0].rows = state["log"]
-        self.learner.load_weights(weights)
-        self.epoch, self.step = int(state["epoch"]), int(state["step"])
-        self.seconds_before = float(state["seconds"])
-        self._load_parts(state)
-        if state["stopped"]:
-            self.reporter.note(f"the run ended by itself after epoch {self.epoch}, and does not go on")
-            self.epoch, self.step = self.settings.epochs, 0
-        if self.step > 0:
-            # first what a method makes anew in each epoch, then its saved state
-            self.dispatch.start_epoch(self.epoch)
-            self.meter.start(self.epoch, self.step)
-            self._load_parts(state)
-            self.random_state = state["random"]
 
 
 @contextmanager

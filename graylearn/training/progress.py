@@ -126,12 +126,12 @@ class Meter:
         self.models = learner.models
         self.weights = weights
         self.limit = min(_FLUSH_ROWS, max(1, _FLUSH_VALUES // history.num_classes))
-        self.start(0, 0)
+        self.start(0)
 
-    def start(self, epoch: int, step: int) -> None:
-        """Begin `epoch`, at `step`."""
+    def start(self, epoch: int) -> None:
+        """Begin `epoch`."""
         device = self.history.targets.device
-        self.epoch, self.step = epoch, step
+        self.epoch, self.step = epoch, 0
         self.sums = torch.zeros(3, self.models, device=device)  # loss, correct, count
         self.logits: list[Tensor] = []
         self.losses: list[Tensor] = []
@@ -178,12 +178,3 @@ class Meter:
             [total / max(n, 1) for total, n in zip(loss, count, strict=True)],
             [total / max(n, 1) for total, n in zip(right, count, strict=True)],
         )
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint within an epoch keeps, after a flush."""
-        return {"sums": self.sums, "step": self.step}
-
-    def load_state(self, saved: dict[str, Any]) -> None:
-        """Take what `state` gave."""
-        self.sums.copy_(saved["sums"])
-        self.step = int(saved["step"])

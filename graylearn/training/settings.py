@@ -62,8 +62,6 @@ class Settings:
     """Folder for checkpoints and log.jsonl; None keeps none."""
     checkpoint_epochs: int = 1
     """Epochs from one checkpoint to the next."""
-    checkpoint_steps: int | None = None
-    """Also a checkpoint after this many steps within an epoch."""
     resume: bool = False
     """Go on from the checkpoint in the folder, if one is there."""
     stream: bool | None = None

@@ -108,10 +108,6 @@ def train(
     group = current_group()
     if group is not None:
         check_method(chosen_method)
-        if chosen.checkpoint_steps is not None:
-            raise SettingsError(
-                "several processes keep checkpoints between epochs: leave out checkpoint_steps"
-            )
     run = _Run(
         model, data, chosen_method, chosen, where, sample_weight, class_weight, validation, called, group
     )

@@ -47,7 +47,6 @@ def run(job):
         learning_rate=0.01,
         schedule=ScheduleSettings("cosine", warmup=0.2),
         checkpoint=job["folder"],
-        checkpoint_steps=job.get("checkpoint_steps"),
         resume=job.get("resume", False),
         stream=job.get("workers", 0) > 0,
         workers=job.get("workers", 0),

@@ -73,7 +73,7 @@ def test_a_scheduler_does_what_it_does_by_hand_and_goes_on_from_a_checkpoint(nam
 
 def test_a_run_goes_on_only_with_the_scheduler_and_the_optimizer_it_had(tmp_path):
     make, every = SCHEDULES["exponential"]
-    fit(make, every, stop=3, checkpoint=tmp_path)
+    fit(make, every, checkpoint=tmp_path)
     other = {"gamma": lambda optimizer: lr_scheduler.ExponentialLR(optimizer, 0.6), "none": None}
     for changed in ({"schedule": other["gamma"]}, {"schedule": "constant"}, {"accumulate": 2}):
         with pytest.raises(CheckpointError, match=f"its {next(iter(changed))} is"):

@@ -105,7 +105,6 @@ def test_stopped_anywhere_the_run_goes_on_to_the_same_bits(net, stop, tmp_path):
     options = {
         "epochs": 6, "batch_size": 16, "learning_rate": 0.05, "log": "none",
         "validation": (x[:60] + 1, y[:60]), "clip_norm": 0.3, "accumulate": 3, "average": 0.9, "patience": 2,
-        "checkpoint_steps": 2,
     }  # fmt: skip
     make = lambda: mlp(dropout=0.2) if net == "small" else Opaque(mlp(dropout=0.2))  # noqa: E731
     whole = train(make(), (x, y), method=StopAt(), checkpoint=tmp_path / "whole", **options)

@@ -40,7 +40,7 @@ from graylearn.training import (
         ({"sample_weight": [1.0]}, "1 sample weights for 120 samples"),
         ({"sample_weight": [-1.0] * 120}, "sample weights must be"),
         ({"augment": True}, "needs images"),
-        ({"checkpoint_steps": 0}, "checkpoint_steps is 0"),
+        ({"checkpoint_epochs": 0}, "checkpoint_epochs is 0"),
         ({"learning_rate": "0.1"}, "learning_rate is '0.1', expected a positive number"),
         ({"augment": "flip"}, "augment is 'flip', expected True or"),
         ({"schedule": 0.1}, "schedule is of type float, expected ScheduleSettings"),

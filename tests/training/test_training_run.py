@@ -34,7 +34,7 @@ def test_divergence_keeps_the_last_good_checkpoint(tmp_path):
     plain = method.loss
     method.loss = lambda step: plain(step) * (float("nan") if step.epoch == 2 else 1.0)
     with pytest.raises(DivergedError, match="epoch 3"):
-        train(mlp(), blobs(), method=method, epochs=4, checkpoint=tmp_path, checkpoint_steps=1, log="none")
+        train(mlp(), blobs(), method=method, epochs=4, checkpoint=tmp_path, log="none")
     assert load_checkpoint(tmp_path)[1]["epoch"] == 2
 
 

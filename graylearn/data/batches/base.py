@@ -2,7 +2,7 @@
 
 Samples are collected (and images augmented) for a window of many batches and then cut up, so that a
 small batch costs little more than a view. What a source gives for a step of an epoch depends on nothing
-but that step and that epoch, so a resumed run can begin anywhere.
+but that step and that epoch, so a resumed run can begin at any epoch.
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ WINDOW_BYTES = 64 << 20
 
 Order = Callable[[int], Tensor]
 """Epoch -> the order of the samples in it, on the CPU: (num_samples,), or (models, num_samples)."""
-
-Resumed = Callable[[], None]
-"""Called by a source once it stands where a resumed run goes on: puts the global random numbers back."""
 
 
 @dataclass(slots=True)
@@ -52,8 +49,8 @@ class BatchSource(Protocol):
         """Batches in an epoch."""
         ...
 
-    def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
-        """The batches of `epoch` from step `start` on."""
+    def epoch(self, epoch: int) -> Iterator[Batch]:
+        """The batches of `epoch`."""
         ...
 
 
@@ -183,13 +180,11 @@ class ArrayBatches:
         """Batches in an epoch; the last may be smaller."""
         return len(self.ends)
 
-    def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
-        """The batches of `epoch` from step `start` on."""
+    def epoch(self, epoch: int) -> Iterator[Batch]:
+        """The batches of `epoch`."""
         order = self.order(epoch).to(self.device, non_blocking=True).view(self.models, -1)
-        if resumed is not None:
-            resumed()
         bounds = [0, *self.ends]
-        for step in range(start, self.steps, self.window):
+        for step in range(0, self.steps, self.window):
             cuts = bounds[step : step + self.window + 1]
             sizes = [end - begin for begin, end in pairwise(cuts)]
             index = order[:, cuts[0] : cuts[-1]] + self.offsets

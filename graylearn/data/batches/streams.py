@@ -21,7 +21,6 @@ from graylearn.data.batches.base import (
     Batch,
     Order,
     Preparation,
-    Resumed,
     as_classes,
     batch_ends,
 )
@@ -103,9 +102,9 @@ class StreamBatches(_Streamed):
         """Batches in an epoch; the last may be smaller."""
         return len(self.ends)
 
-    def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
-        """The batches of `epoch` from step `start` on; samples before it are not read."""
-        order, bounds = self.order(epoch).tolist(), [0, *self.ends][start:]
+    def epoch(self, epoch: int) -> Iterator[Batch]:
+        """The batches of `epoch`."""
+        order, bounds = self.order(epoch).tolist(), [0, *self.ends]
         loader: DataLoader[Any] = DataLoader(
             _Indexed(self.dataset, collate, self.own_index),
             batch_sampler=[order[begin:end] for begin, end in pairwise(bounds)],
@@ -114,10 +113,7 @@ class StreamBatches(_Streamed):
             pin_memory=self.device.type == "cuda",
             worker_init_fn=partial(_start_worker, None),
         )
-        iterator = iter(loader)
-        if resumed is not None:
-            resumed()
-        for x, y, index in iterator:
+        for x, y, index in loader:
             yield self._to_device(x, y, index, epoch)
 
 
@@ -211,16 +207,11 @@ class LoaderBatches(_Streamed):
             if isinstance(own, torch.Generator):
                 own.manual_seed(int(torch.randint(1 << 62, ())))
 
-    def epoch(self, epoch: int, start: int = 0, resumed: Resumed | None = None) -> Iterator[Batch]:
-        """The batches of `epoch` from step `start` on; those before it are read and let go."""
+    def epoch(self, epoch: int) -> Iterator[Batch]:
+        """The batches of `epoch`."""
         self._seed()
         count = 0
-        iterator = iter(self.loader)
-        for _ in range(start):
-            count += len(split_item(next(iterator))[1])
-        if resumed is not None:
-            resumed()
-        for item in iterator:
+        for item in self.loader:
             x, y, index = split_item(item)
             y = torch.as_tensor(y).long()
             if index is None:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from graylearn.data.options import ReadOptions
 from graylearn.errors import DataError, first_few, told_as
@@ -138,7 +139,7 @@ class ArrowTable(Table):
                 _check_no_repeats(arrow.schema, self.name)
                 arrow.validate(full=True)  # damaged offsets would be followed out of the file's memory
                 if limit is not None:
-                    limit.take(_bytes_of(arrow))
+                    limit.take(bytes_of(arrow))
                     limit.taken *= joint
                 yield arrow
 
@@ -168,36 +169,42 @@ def _check_no_repeats(schema: pa.Schema, name: str) -> None:
             )
 
 
-def _bytes_of(rows: pa.Table) -> int:
-    """Bytes of the rows, without the values that categories name."""
-    return sum(_plain_bytes(chunk) for column in rows.columns for chunk in column.chunks)
+def bytes_of(rows: pa.Table, written_out: bool = False) -> int:
+    """Bytes of the rows in memory; written_out: of categories not their numbers but the values they name."""
+    return sum(_bytes_of(chunk, written_out) for column in rows.columns for chunk in column.chunks)
 
 
-def _plain_bytes(values: pa.Array) -> int:
-    """Bytes of an array, where many views may show one text as many texts."""
+def _bytes_of(values: pa.Array, written_out: bool) -> int:
+    """Bytes of an array, where many rows may show one text, or nothing at all."""
     kind = values.type
     if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
         lengths = np.frombuffer(values.buffers()[1], np.int32)[4 * values.offset :][: 4 * len(values) : 4]
         return int(lengths[values.is_valid().to_numpy(zero_copy_only=False)].sum(dtype=np.int64))
     if pa.types.is_dictionary(kind):
-        return 0
-    if pa.types.is_nested(kind) and "_view" in str(kind):
-        inside = values.flatten()
-        return sum(map(_plain_bytes, inside if isinstance(inside, list) else [inside]))
+        if not written_out:
+            return int(values.indices.nbytes)
+        return pc.sum(pc.binary_length(values.dictionary).take(values.indices)).as_py() or 0
+    if pa.types.is_null(kind):
+        return 8 * len(values)
+    if pa.types.is_nested(kind) and re.search("_view|dictionary|null", str(kind)):
+        if pa.types.is_map(kind):
+            values = values.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
+        inside = values.flatten() if pa.types.is_struct(kind) else [values.flatten()]
+        return 8 * len(values) + sum(_bytes_of(each, written_out) for each in inside)
     return int(values.nbytes)
 
 
-def _without_views(kind: pa.DataType) -> pa.DataType:
+def without_views(kind: pa.DataType) -> pa.DataType:
     """The type with plain texts and bytes where its lists and records hold views of them."""
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+        return pa.struct([field.with_type(without_views(field.type)) for field in kind])
     if pa.types.is_fixed_size_list(kind):
-        return pa.list_(_without_views(kind.value_type), kind.list_size)
+        return pa.list_(without_views(kind.value_type), kind.list_size)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         make = pa.list_ if pa.types.is_list(kind) else pa.large_list
-        return make(_without_views(kind.value_type))
+        return make(without_views(kind.value_type))
     if pa.types.is_dictionary(kind):
-        return pa.dictionary(pa.int32(), _without_views(kind.value_type), kind.ordered)
+        return pa.dictionary(pa.int32(), without_views(kind.value_type), kind.ordered)
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     return plain.get(kind, kind)
 
@@ -216,7 +223,7 @@ def table_from_arrow(arrow: pa.Table, name: str) -> RawTable:
         elif pa.types.is_dictionary(kind) and pa.types.is_unsigned_integer(kind.index_type):
             target = pa.dictionary(pa.int32(), kind.value_type, kind.ordered)  # before pyarrow 23 only these
         elif pa.types.is_nested(kind) and "_view" in str(kind):
-            target = _without_views(kind)  # pandas takes no views within lists
+            target = without_views(kind)  # pandas takes no views within lists
         else:
             continue
         arrow = arrow.set_column(index, column.name, arrow.column(index).cast(target))

@@ -26,7 +26,6 @@ def few_at_once(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "IMAGES", 4)
     for module in (parquet, hugging_face, _arrow):
         monkeypatch.setattr(module, "ROWS", 4)
-    monkeypatch.setattr(parquet, "BYTES", 1)
     monkeypatch.setattr(_base, "CHUNK", 64)
 
 

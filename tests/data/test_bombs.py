@@ -69,7 +69,7 @@ def test_compressed_text(tmp_path, monkeypatch, small_limit, ending):
 def test_arrays(tmp_path, monkeypatch, small_limit):
     path = tmp_path / "a.npz"
     np.savez_compressed(path, x=np.zeros((30_000, 4)), y=np.arange(30_000) % 2)
-    with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes"):
+    with pytest.raises(DataError, match=r"a\.npz cannot be read: it unpacks to more than [\d,]+ bytes"):
         read(path)
     monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", str(1 << 30))
     assert read(path).x.shape == (30_000, 4)
@@ -268,6 +268,50 @@ def test_views_of_one_text_are_counted_as_many_texts(tmp_path, small_limit, make
     path = ipc(make(10_000), tmp_path / "a.arrow")
     with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes"):
         read(path)
+
+
+@pytest.fixture
+def pool():
+    """Where Arrow takes memory from meanwhile."""
+    before = pa.default_memory_pool()
+    counting = pa.proxy_memory_pool(before)
+    pa.set_memory_pool(counting)
+    yield counting
+    pa.set_memory_pool(before)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda text: text,
+        lambda text: pa.ListArray.from_arrays(np.arange(20_001, dtype=np.int32), text),
+        lambda text: pa.StructArray.from_arrays([text], ["b"]),
+        lambda text: pa.MapArray.from_arrays(np.arange(20_001, dtype=np.int32), ["k"] * 20_000, text),
+        lambda _: pa.ListArray.from_arrays(pa.array([0] + [1 << 26] * 20_000, pa.int32()), np.zeros(1 << 26)),
+    ],
+    ids=["texts", "lists", "records", "maps", "one long list"],
+)
+def test_what_a_parquet_file_holds_once_is_counted_before_it_is_made(tmp_path, small_limit, pool, make):
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(20_000, np.int32)), ["z" * 20_000])
+    table = pa.table({"a": make(text), "label": ["x", "y"] * 10_000})
+    pa.parquet.write_table(table, tmp_path / "a.parquet", compression="zstd", store_schema=False)
+    before = pool.max_memory()
+    with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes"):
+        read(tmp_path / "a.parquet")
+    assert pool.max_memory() - before < 1e8
+
+
+@pytest.mark.parametrize(
+    "make", [lambda n: pa.nulls(n), lambda n: pa.StructArray.from_arrays([pa.nulls(n)], ["b"])]
+)
+def test_rows_of_nothing_are_counted(tmp_path, small_limit, pool, make):
+    table = pa.table({"a": make(100_000_000), "label": pa.nulls(100_000_000)})
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as written:
+        written.write_table(table)
+    before = pool.max_memory()
+    with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes"):
+        read(tmp_path / "a.arrow")
+    assert pool.max_memory() - before < 1e8
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Parquet: its example, and folders of files that are one table."""
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from graylearn.data.blocks import open_blocks
@@ -86,3 +88,9 @@ def test_parts_of_different_tables_are_named(parts):
 def test_names_that_were_numbers_are_text(tmp_path):
     pd.DataFrame([[1.5, "cat"], [2.5, "dog"]], columns=[0, 1]).to_parquet(tmp_path / "a.parquet")
     assert read(tmp_path / "a.parquet", label="1").classes == ("cat", "dog")
+
+
+def test_two_columns_of_one_name_are_told(tmp_path):
+    pa.parquet.write_table(pa.table([[1], [2], ["x"]], names=["a", "a", "label"]), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="has two columns called 'a'; rename one of them"):
+        read(tmp_path / "a.parquet")

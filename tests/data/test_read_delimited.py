@@ -207,7 +207,17 @@ def test_an_encoding_that_is_none_of_text(tmp_path, encoding):
         read(tmp_path / "a.csv", encoding=encoding)
 
 
-def test_a_line_without_an_end(tmp_path):
-    (tmp_path / "a.csv").write_text("a,label," + "x" * (3 << 20))
-    with pytest.raises(DataError, match=r"a\.csv has a line that does not end: is the file whole\?$"):
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a,label," + "x" * (3 << 20), r"has a line that does not end: is the file whole\?$"),
+        (",".join(map(str, range(160_000))), r"has a line that does not end"),
+        ("z" * (65 << 20), r"has a line that does not end"),
+        ('a,label\n"' + "z" * (65 << 20), r"line 2: a quote opens here and never closes"),
+    ],
+    ids=["cell", "names", "first", "quote"],
+)
+def test_a_line_without_an_end(tmp_path, text, told):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(DataError, match=rf"a\.csv,? {told}"):
         read(tmp_path / "a.csv")

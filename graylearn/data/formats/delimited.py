@@ -48,12 +48,12 @@ from graylearn.data.formats._base import (
 )
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import MISSING_WORDS, RawTable, Table, check_unique_names, table_from_arrow
-from graylearn.errors import DataError, SettingsError, counted, first_line, warn
+from graylearn.errors import DataError, SettingsError, counted, first_few, first_line, warn
 
 _TABBED, _ANY_SEPARATOR = (".tsv", ".tab"), (".txt", ".data")
 """Endings that promise tabs, and that promise nothing."""
-LONGEST = 64 << 20
-"""Bytes without the end of a row, from which on a quote is taken for one that never closes."""
+LONGEST, LONGEST_HEADER = 64 << 20, 1 << 20
+"""Bytes without the end of a row, and of a lone first line, from which on it is taken for one without end."""
 
 # What may be read as a number and lose nothing: of whole numbers all but 007 and times of day; of others, as
 # ids what has no exponent and at most 15 digits, as labels also exponents, for 1e0 and 1.0 are one class.
@@ -159,21 +159,24 @@ class _Text(Table):
         """Find the types of the columns, and whether labels, ids and groups are numbers."""
         roles: list[_Written] = []
         types: dict[str, pa.DataType] = {}
-        for number, part in enumerate(self._parts()):
+        for part in self._parts():
             arrow = self._parsed(part)
-            if number == 0:
+            if not arrow.num_rows:
+                continue
+            if not types:
                 if self.options.decimal is None and writes_decimal_commas(arrow, self.head.separator):
                     self.decimal = ","
                     arrow = self._parsed(part)
-                if not arrow.num_rows:
-                    names = ", ".join(self.head.names[:30])
-                    raise DataError(f"{self.name} has a header ({names}) but no rows")
                 roles = self._roles(self._table(part, arrow))
             for field in arrow.schema:
                 types[field.name] = _joint(types.get(field.name, pa.null()), field.type)
             for role in roles:
                 if _may_lose(types[role.column]):
                     role.look(self._text_of(part, role.column))
+        if not types:
+            if len(self.head.content) > LONGEST_HEADER:
+                raise self._without_end()
+            raise DataError(f"{self.name} has a header ({first_few(self.head.names, 30)}) but no rows")
         self.as_text = [
             role.column for role in roles if _may_lose(kind := types[role.column]) and role.loses(kind)
         ]
@@ -226,7 +229,8 @@ class _Text(Table):
                 yield before, text
                 before += text.count(b"\n")
             elif len(rest) > LONGEST:
-                raise DataError(f"{self.name}, line {before + 1}: a quote opens here and never closes")
+                is_quote = b'"' in rest
+                raise _without_quote_end(self.name, before + 1) if is_quote else self._without_end()
 
     def _parsed(
         self,
@@ -252,8 +256,11 @@ class _Text(Table):
         except pa.ArrowInvalid as error:
             _explain(raw, separator, names, self.name, part.before)
             if "straddling" in str(error):
-                raise DataError(f"{self.name} has a line that does not end: is the file whole?") from error
+                raise self._without_end() from error
             raise DataError(f"{self.name} cannot be read as delimited text: {error}") from error
+
+    def _without_end(self) -> DataError:
+        return DataError(f"{self.name} has a line that does not end: is the file whole?")
 
     @property
     def _missing(self) -> frozenset[str]:
@@ -419,8 +426,12 @@ def _check_quotes_close(raw: bytes, separator: str, name: str, lines_before: int
                 begins = lines_before + reader.line_num + 1
         except csv.Error as error:
             if "unexpected end of data" in str(error):
-                raise DataError(f"{name}, line {begins}: a quote opens here and never closes") from error
+                raise _without_quote_end(name, begins) from error
             # Any other error is a stray quote inside a cell, which pyarrow takes as it is.
+
+
+def _without_quote_end(name: str, line: int) -> DataError:
+    return DataError(f"{name}, line {line}: a quote opens here and never closes")
 
 
 def writes_decimal_commas(arrow: pa.Table, separator: str) -> bool:

@@ -120,6 +120,8 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
         return read_arrays(path, bare="x")
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
+    except DataError:
+        raise
     except (ValueError, OSError) as error:
         raise DataError(
             f"{path} is damaged or holds Python objects instead of plain arrays ({error})"

@@ -13,9 +13,9 @@ from graylearn.data.atomic import replacing
 from graylearn.data.formats._arrow import BYTES, ROWS, rewritten
 from graylearn.data.formats._base import TABLES, Change, Format, Origin, suffix_of
 from graylearn.data.options import ReadOptions
-from graylearn.data.tables import ArrowTable, Table
+from graylearn.data.tables import ArrowTable, Table, bytes_of, check_unique_names, without_views
 from graylearn.errors import DataError, first_few, first_line, told_as, warn
-from graylearn.paths import matching
+from graylearn.paths import Limit, matching
 
 
 class Parquet(Format):
@@ -94,20 +94,53 @@ def _blocks(files: Sequence[Path], schema: pa.Schema, columns: Sequence[str] | N
     """The rows of the files in order, in the types that fit all, at most ROWS, and about BYTES, at a time."""
     names = schema.names if columns is None else list(columns)
     chosen = pa.schema([schema.field(name) for name in names], schema.metadata)
+    plain = pa.schema([field.with_type(without_views(field.type)) for field in chosen], schema.metadata)
     for path in files:
-        with told_as(f"{path} is damaged or not a Parquet file"), _opened(path) as file:
-            groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
-            a_row = sum(group.total_byte_size for group in groups) // max(1, file.metadata.num_rows)
-            # many rows may name one long text, or list a value that stands once
-            fewer = 1 if all(map(pa.types.is_primitive, file.schema_arrow.types)) else 4
-            most = max(100, min(ROWS // fewer, BYTES // max(1, a_row)))
-            for batch in file.iter_batches(most, columns=names, use_threads=False):
-                yield pa.Table.from_batches([batch]).select(names).cast(chosen)
+        with told_as(f"{path} is damaged or not a Parquet file"):
+            with _opened(path) as file:
+                most = max(100, min(ROWS, BYTES * file.metadata.num_rows // max(1, _size(file, Limit(path)))))
+                texts = [leaf.path for leaf in _leaves(file) if _is_text(leaf)]
+            with _opened(path, texts) as file:
+                for batch in file.iter_batches(most, columns=names, use_threads=False):
+                    for part in _parts(pa.Table.from_batches([batch]).select(names)):
+                        yield part.cast(plain).cast(chosen)  # no view is made of a category at once
 
 
-def _opened(path: Path) -> pa.parquet.ParquetFile:
+def _parts(table: pa.Table) -> Iterator[pa.Table]:
+    """The rows in parts of about BYTES: many may name one long text, which stands in the file once."""
+    half = len(table) // 2
+    if half and bytes_of(table, written_out=True) > BYTES:
+        for rows in (range(half), range(half, len(table))):
+            yield from _parts(table.take(pa.array(rows)))  # a slice of lists still holds all that they list
+    else:
+        yield table
+
+
+def _size(file: pa.parquet.ParquetFile, limit: Limit) -> int:
+    """Bytes of all rows, but for texts that stand once for many; the lists of a row group are held to the
+    limit, for one row may list a number any number of times."""
+    size, leaves = 0, _leaves(file)
+    for group in (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)):
+        limit.taken = 0
+        for number, leaf in enumerate(leaves):
+            if leaf.max_repetition_level or leaf.length > 8:
+                limit.take(group.column(number).num_values * max(8, leaf.length))
+        size += limit.taken + group.total_byte_size
+    return int(size)
+
+
+def _leaves(file: pa.parquet.ParquetFile) -> list[pa.parquet.ColumnSchema]:
+    return [file.schema.column(number) for number in range(len(file.schema))]
+
+
+def _is_text(leaf: pa.parquet.ColumnSchema) -> bool:
+    return bool(leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL")
+
+
+def _opened(path: Path, texts: Sequence[str] = ()) -> pa.parquet.ParquetFile:
+    """The file; texts: columns to read as the values that stand in it and the number of each row's."""
     # a buffer of its own for each column: a row group may be larger than the memory
-    return pa.parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
+    return pa.parquet.ParquetFile(path, read_dictionary=texts, buffer_size=1 << 20, pre_buffer=False)
 
 
 def _schema_of(files: Sequence[Path], path: Path) -> pa.Schema:
@@ -116,6 +149,7 @@ def _schema_of(files: Sequence[Path], path: Path) -> pa.Schema:
     for part in files:
         with told_as(f"{part} is damaged or not a Parquet file"), _opened(part) as file:
             schemas.append(file.schema_arrow)
+            check_unique_names(schemas[-1].names, str(part))
         if set(schemas[-1].names) != set(schemas[0].names):
             raise DataError(
                 f"{part} has the columns {first_few(schemas[-1].names)} but the first file of {path} "

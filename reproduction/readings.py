@@ -51,10 +51,6 @@ class SoftmaxFirst(Method):
         """After each epoch."""
         self.inner.end_epoch(epoch)
 
-    def learning_rate_scale(self, epoch: int) -> float:
-        """The inner method's."""
-        return self.inner.learning_rate_scale(epoch)
-
 
 def _squashed(output: Output) -> Output:
     return Output(output.logits.float().softmax(-1), output.features)

@@ -229,10 +229,6 @@ class Method:
     def end_epoch(self, epoch: int) -> None:
         """Called after the last step of each epoch; the history already holds that epoch."""
 
-    def learning_rate_scale(self, epoch: int) -> float:
-        """A factor on the scheduled learning rate in this epoch."""
-        return 1.0
-
     def state_dict(self) -> dict[str, Any]:
         """The state to keep in a checkpoint by name; the tensors themselves, not copies."""
         return {name: getattr(self, name) for name in self.state}
@@ -332,10 +328,6 @@ class Softened(Method):
     def end_epoch(self, epoch: int) -> None:
         """Tell the method."""
         self.method.end_epoch(epoch)
-
-    def learning_rate_scale(self, epoch: int) -> float:
-        """As the method wants it."""
-        return self.method.learning_rate_scale(epoch)
 
     def loss(self, step: Step) -> Tensor:
         """The expected loss of each sample."""

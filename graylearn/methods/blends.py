@@ -64,27 +64,13 @@ class CrossClassVicinity(Method):
     """Weight of the second term. Default: the authors'."""
     blended: Annotated[int, Range(2)] = 20
     """How many inputs make one x~. Default: the authors', an input and 19 shuffles."""
-    finetune: bool = False
-    """Train with cross entropy up to the last epoch, and that one with both terms at a hundredth of the
-    learning rate: what the released code does to a trained network. With epochs = 1 the network given
-    is taken as the trained one. Default: both terms throughout."""
 
     per_sample = False
-    plans_epochs = True
 
     def loss(self, step: Step) -> Tensor:
         """Cross entropy of each sample plus what its blend must not be taken for."""
         loss = F.cross_entropy(step.logits, step.target, reduction="none")
-        if self.finetune and not self._is_last(step.epoch):
-            return loss
         return loss + self.beta * self._vicinity_loss(step)
-
-    def learning_rate_scale(self, epoch: int) -> float:
-        """A hundredth while fine-tuning."""
-        return 0.01 if self.finetune and self._is_last(epoch) else 1.0
-
-    def _is_last(self, epoch: int) -> bool:
-        return epoch == self.task.epochs - 1
 
     def _vicinity_loss(self, step: Step) -> Tensor:
         inputs, target = blendable(step.inputs, "lcvd"), step.target

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
@@ -45,13 +45,9 @@ class Standard(Method):
 class MAE(Method):
     """2 (1 - q): bounded, so that no wrong label has unlimited influence; slow to fit."""
 
-    released: bool = False
-    """Use the smooth L1 distance (1 - q)^2 / 2 of Gray Learning's released code. Default: its paper."""
-
     def loss(self, step: Step) -> Tensor:
         """The distance of each sample's softmax from its label."""
-        distance = mae_loss(step.logits, step.target, reduction="none")
-        return distance.square() / 8 if self.released else distance
+        return mae_loss(step.logits, step.target, reduction="none")
 
 
 # gce: generalised cross entropy, between cross entropy and MAE (Zhang and Sabuncu, 2018).
@@ -116,29 +112,22 @@ class Bootstrap(Method):
 
     beta: Share = 0.95
     """Share of the given label in the target. Default: the authors' for soft targets."""
-    released: bool = False
-    """Hold t constant in the gradient and use beta = .5 whatever `beta` says, as Gray Learning's
-    released code does. Default: off, so that t is part of the gradient, as its authors wrote it."""
+    mode: ClassVar[str] = "soft"
 
     def loss(self, step: Step) -> Tensor:
         """Cross entropy of each sample with its mixed target."""
-        beta = 0.5 if self.released else self.beta
-        return bootstrap_loss(
-            step.logits, step.target, mode="soft", beta=beta, detach=self.released, reduction="none"
-        )
+        return bootstrap_loss(step.logits, step.target, mode=self.mode, beta=self.beta, reduction="none")
 
 
 @register("bt-hard")
 @dataclass
-class HardBootstrap(Method):
+class HardBootstrap(Bootstrap):
     """The same with t = onehot(argmax Q)."""
 
     beta: Share = 0.8
     """Share of the given label in the target. Default: the authors' for hard targets."""
 
-    def loss(self, step: Step) -> Tensor:
-        """Cross entropy of each sample with its mixed target."""
-        return bootstrap_loss(step.logits, step.target, mode="hard", beta=self.beta, reduction="none")
+    mode = "hard"
 
 
 # il-lite: cross entropy weighted by confidence, as Gray Learning's released code has it for IL.

@@ -31,11 +31,6 @@ class SelfPaced(Method):
     warmup: Count = 1
     """Epochs on all samples before the first choice. Default: one; the authors too begin with a short
     training on everything, since the losses of an untrained network are not informative."""
-    released: bool = False
-    """Keep what is at least `margin` below the mean loss of its batch, at every step, without lambda, as
-    Gray Learning's released code does. Default: the authors' schedule."""
-    margin: Factor = 0.01
-    """Used with `released` alone. Default: that code's."""
 
     per_sample = False
     state = ("losses", "selected", "threshold")
@@ -51,14 +46,11 @@ class SelfPaced(Method):
         """Cross entropy of the chosen samples; what is left out is still measured for the next choice."""
         loss = F.cross_entropy(step.logits, step.target, reduction="none")
         self.losses[step.index] = loss.detach().to(self.losses.dtype)
-        if self.released:
-            too_hard = loss.detach() > loss.detach().mean() - self.margin
-            return mean_over(loss, ~too_hard)  # NaN stays in, so that it is noticed
         return mean_over(loss, self.selected[step.index])
 
     def end_epoch(self, epoch: int) -> None:
         """Set or relax lambda, and choose the samples of the next epoch."""
-        if self.released or epoch + 1 < self.warmup:
+        if epoch + 1 < self.warmup:
             return
         if epoch + 1 == self.warmup:
             self.threshold = self._first_threshold()

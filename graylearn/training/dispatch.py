@@ -104,14 +104,6 @@ class Dispatch:
         for group in self.groups:
             group.method.end_epoch(epoch)
 
-    def rate_scales(self, epoch: int) -> list[float]:
-        """The factor of its method on each model's learning rate."""
-        return [
-            float(scale)
-            for group in self.groups
-            for scale in [group.method.learning_rate_scale(epoch)] * group.models
-        ]
-
     def blend(self, inputs: Tensor) -> Tensor:
         """The inputs that the network is given for those of a batch."""
         if self.single:

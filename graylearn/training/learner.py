@@ -15,7 +15,6 @@ from graylearn.methods import Method
 from graylearn.methods.base import Output
 from graylearn.torch_internals import allow_recompiling
 from graylearn.training.networks import FeatureTap, as_output, batch_norms
-from graylearn.training.optimizers import set_rate
 from graylearn.training.processes import Group
 from graylearn.training.settings import Settings
 
@@ -204,15 +203,13 @@ class ModuleLearner(Learner):
         """The optimizer and its options: a run is resumed with the same."""
         return {"optimizer": [type(self.optimizer).__name__, self.made_with]}
 
-    def set_learning_rates(self, rates: Sequence[float]) -> None:
+    def set_learning_rate(self, rate: float) -> None:
         """The rate of the first group that has one; others keep their ratio to it."""
         for group, own in zip(self.optimizer.param_groups, self.group_rates, strict=True):
-            set_rate(group, rates[0] * own / self.base_rate)
-
-    def put_rates_back(self) -> None:
-        """Restore the rates that the optimizer came with, for further use by its owner."""
-        for group, own in zip(self.optimizer.param_groups, self.group_rates, strict=True):
-            set_rate(group, own)
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate * own / self.base_rate)
+            else:
+                group["lr"] = rate * own / self.base_rate
 
     def weights(self) -> dict[str, Tensor]:
         """All weights and buffers of the network by name."""

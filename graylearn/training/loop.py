@@ -89,7 +89,7 @@ class Loop:
         self.device = source.targets.device
         self.meter = Meter(self.history, learner, weights)
         self.epoch, self.step = 0, 0
-        self.rates: list[float] = []  # of each model, in the last step
+        self.rate = base_rate  # of the last step
         self.epoch_began = 0.0
         self.stop_asked = False
         self.interrupted = False
@@ -126,11 +126,10 @@ class Loop:
         self.epoch_began = time.perf_counter()
         reported = self.epoch_began
         steps, per_step = source.steps, self.settings.schedule.per_step
-        scales = dispatch.rate_scales(epoch)
-        self._set_rates(scales, epoch, 0, steps)
+        self._set_rate()
         for batch in source.epoch(epoch):
             if per_step:
-                self._set_rates(scales, epoch, self.step, steps)
+                self._set_rate()
             if not len(batch.index):  # of a last batch too small for all processes
                 losses = torch.zeros(0, device=self.device)
                 dispatch.no_losses(batch, epoch, self._of_all)
@@ -178,7 +177,7 @@ class Loop:
                     "epoch": epoch,
                     "loss": losses[model],
                     "accuracy": accuracies[model],
-                    "learning_rate": self.rates[model],
+                    "learning_rate": self.rate,
                     "seconds": seconds,
                     "samples_per_second": self.history.num_samples / max(seconds, 1e-9),
                     **{f"validation_{name}": value for name, value in validation.items()},
@@ -227,15 +226,15 @@ class Loop:
 
     # -- pieces of a step -----------------------------------------------------------------------
 
-    def _set_rates(self, scales: list[float], epoch: int, step: int, steps: int) -> None:
+    def _set_rate(self) -> None:
         if self.scheduler is not None:
-            self.rates = [self.scheduler.scale(scales[0])]
+            self.rate = self.scheduler.rate
             return
         schedule = self.settings.schedule
         assert isinstance(schedule, ScheduleSettings)
-        factor = schedule_factor(schedule, epoch, step, steps, self.settings.epochs)
-        self.rates = [self.base_rate * factor * scale for scale in scales]
-        self.learner.set_learning_rates(self.rates)
+        factor = schedule_factor(schedule, self.epoch, self.step, self.source.steps, self.settings.epochs)
+        self.rate = self.base_rate * factor
+        self.learner.set_learning_rate(self.rate)
 
     def _update(self, index: Tensor, losses: Tensor) -> None:
         """Learn from a batch, unless the step waits for more batches."""
@@ -272,10 +271,9 @@ class Loop:
     def _flush(self) -> None:
         self.meter.flush()
         if self.meter.bad_step is not None:
-            rate = max(self.rates)
             raise DivergedError(
                 f"the loss turned NaN or infinite at step {self.meter.bad_step + 1} of {self.source.steps} in"
-                f" epoch {self.epoch + 1}, at learning rate {rate:.3g}: try {rate / 10:.3g},"
+                f" epoch {self.epoch + 1}, at learning rate {self.rate:.3g}: try {self.rate / 10:.3g},"
                 " look for NaN or huge values in the data; in half precision also try precision='fp32'"
             )
         losses, accuracies = self.meter.read()

@@ -269,9 +269,9 @@ class MLPLearner(Learner):
         """All weights of all models, as one."""
         return [self.flat]
 
-    def set_learning_rates(self, rates: Sequence[float]) -> None:
-        """The rate of each model."""
-        self.optimizer.rates = rates
+    def set_learning_rate(self, rate: float) -> None:
+        """The rate of all models."""
+        self.optimizer.rate = rate
 
     def _pairs(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Each weight and bias here, and the same in the modules."""

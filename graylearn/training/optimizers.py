@@ -29,7 +29,7 @@ class OptimizerSettings:
     name: Literal["sgd", "adam", "adamw"] = "adam"
     """`sgd`, `adam` or `adamw`, each as in torch.optim."""
     learning_rate: float = 1e-3
-    """The base rate, which the schedule and the method scale."""
+    """The base rate, which the schedule scales."""
     weight_decay: float = 0.0
     """Decay of the weights: an L2 penalty, decoupled from the gradient for `adamw`."""
     momentum: float = 0.0
@@ -102,14 +102,6 @@ def _check_own(made: torch.optim.Optimizer, parameters: list[nn.Parameter]) -> N
         )
 
 
-def set_rate(group: dict[str, Any], rate: float) -> None:
-    """The learning rate of a group of parameters."""
-    if isinstance(group["lr"], Tensor):
-        group["lr"].fill_(rate)
-    else:
-        group["lr"] = rate
-
-
 class FlatOptimizer:
     """SGD, Adam or AdamW on one flat row of parameters per model: updates them in place from their gradients.
 
@@ -132,35 +124,24 @@ class FlatOptimizer:
             else torch.from_numpy(self.counter)
         )
         self.taken = 0
-        self.rates: Sequence[float] = [settings.learning_rate] * len(parameters)
+        self.rate = settings.learning_rate
 
     def step(self) -> None:
-        """One update, at the rates set."""
+        """One update, at the rate set."""
         self.taken += 1
         if self.counter is None:
             self.count += 1
         else:
             self.counter[()] = self.taken
-        rates = self.rates
-        if len(rates) == 1 or all(rate == rates[0] for rate in rates):
-            self._update(rates[0], self.parameters, self.gradients, self.first, self.second)
-            return
-        for model, rate in enumerate(rates):
-            second = self.second[model] if len(self.second) else self.second
-            self._update(rate, self.parameters[model], self.gradients[model], self.first[model], second)
-
-    def _update(
-        self, rate: float, parameter: Tensor, gradient: Tensor, first: Tensor, second: Tensor
-    ) -> None:
         settings = self.settings
         if settings.name == "sgd":
             fused_sgd(
-                [parameter],
-                [gradient],
-                [first] if settings.momentum else [],
+                [self.parameters],
+                [self.gradients],
+                [self.first] if settings.momentum else [],
                 weight_decay=settings.weight_decay,
                 momentum=settings.momentum,
-                lr=rate,
+                lr=self.rate,
                 dampening=0.0,
                 nesterov=settings.nesterov,
                 maximize=False,
@@ -169,13 +150,13 @@ class FlatOptimizer:
             return
         fused = fused_adam if settings.name == "adam" else fused_adamw
         fused(
-            [parameter],
-            [gradient],
-            [first],
-            [second],
+            [self.parameters],
+            [self.gradients],
+            [self.first],
+            [self.second],
             [],
             [self.count],
-            lr=rate,
+            lr=self.rate,
             beta1=settings.betas[0],
             beta2=settings.betas[1],
             weight_decay=settings.weight_decay,
@@ -306,7 +287,7 @@ class TorchSchedule:
 
 
 class Scheduler:
-    """The scheduler of one run. A method may scale the rates; the scheduler sees them as it left them."""
+    """The scheduler of one run."""
 
     def __init__(self, schedule: TorchSchedule, optimizer: torch.optim.Optimizer) -> None:
         made = schedule.make(optimizer)
@@ -315,27 +296,20 @@ class Scheduler:
                 f"the schedule function gave {type(made).__name__}, expected a scheduler of torch for the"
                 " optimizer that it was given"
             )
-        self.made, self.every, self.groups = made, schedule.every, optimizer.param_groups
+        self.made, self.every = made, schedule.every
         self.by_loss = isinstance(made, ReduceLROnPlateau)
         if self.by_loss and self.every == "step":
             raise SettingsError("ReduceLROnPlateau looks at the loss of an epoch: leave out every='step'")
-        self.rates = self._rates()
 
-    def _rates(self) -> list[float]:
-        return [float(group["lr"]) for group in self.groups]
-
-    def scale(self, factor: float) -> float:
-        """Set the rates, times `factor`; gives the first."""
-        for group, rate in zip(self.groups, self.rates, strict=True):
-            set_rate(group, rate * factor)
-        return self.rates[0] * factor
+    @property
+    def rate(self) -> float:
+        """That of the first parameters."""
+        return float(self.made.optimizer.param_groups[0]["lr"])
 
     def step(self, loss: float = 0.0) -> None:
         """Make one step; `loss` is for schedulers that read it."""
-        self.scale(1.0)
         step: Callable[..., None] = self.made.step
         step(*([loss] if self.by_loss else []))
-        self.rates = self._rates()
 
     def describe(self) -> list[Any]:
         """What decides the rates, but for functions, which cannot be compared."""
@@ -347,12 +321,11 @@ class Scheduler:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps."""
-        return {"made": dict(self.made.state_dict()), "rates": self.rates}
+        return dict(self.made.state_dict())
 
     def load_state(self, saved: dict[str, Any]) -> None:
         """Take what `state` gave."""
-        self.made.load_state_dict(saved["made"])
-        self.rates = list(saved["rates"])
+        self.made.load_state_dict(saved)
 
 
 class Average:

@@ -159,7 +159,7 @@ class _Run:
             )
         loop.run()
         if isinstance(learner, ModuleLearner) and learner.optimizer is settings.optimizer:
-            learner.put_rates_back()
+            learner.set_learning_rate(learner.base_rate)  # for further use by its owner
         model.eval()
         model.zero_grad(set_to_none=True)  # their memory may belong to CUDA graphs, which the next run reuses
         best = None if loop.best is None else loop.best.epoch

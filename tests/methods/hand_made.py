@@ -96,7 +96,7 @@ class SmallRun:
             loss.mean().backward()
             with torch.no_grad():
                 for weight in self.net.parameters():
-                    weight -= 0.1 * self.method.learning_rate_scale(epoch) * weight.grad
+                    weight -= 0.1 * weight.grad
             self.done += 1
             if place == 4:
                 self.method.end_epoch(epoch)

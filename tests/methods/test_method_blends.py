@@ -93,20 +93,6 @@ def test_lcvd_rejects_the_classes_that_took_part():
         np.testing.assert_allclose(loss, expected, rtol=1e-6)
 
 
-def test_lcvd_fine_tunes_the_last_epoch_at_a_hundredth_of_the_learning_rate():
-    method = make_method("lcvd", finetune=True)
-    method.start(make_task(TARGET, K, epochs=3))
-    forward = SeenForward()
-    for epoch in range(3):
-        loss = method.loss(make_step(LOGITS, TARGET, inputs=np.eye(N), forward=forward, epoch=epoch)).numpy()
-        plain = np.allclose(loss, cross_entropy(LOGITS, TARGET))
-        assert plain == (epoch < 2)
-    assert [method.learning_rate_scale(epoch) for epoch in range(3)] == [1.0, 1.0, 0.01]
-    usual = make_method("lcvd")
-    usual.start(make_task(TARGET, K, epochs=3))
-    assert usual.learning_rate_scale(2) == 1.0
-
-
 def test_rejection_is_exact_where_the_softmax_rounds_to_one():
     logits = torch.tensor([[60.0, 0.0, 0.0], [0.0, 0.0, 0.0], [60.0, 60.0, 0.0]], requires_grad=True)
     found = log_rejection(logits)

@@ -7,12 +7,8 @@ from hand_made import SmallNet, SmallRun, make_task
 from graylearn.methods import METHODS, Output, Step, make_method
 
 VARIANTS = [(name, {}) for name in METHODS] + [
-    ("mae", {"released": True}),
-    ("bt", {"released": True}),
-    ("spl", {"released": True}),
     ("nl", {"sampled": True}),
     ("nlnl", {"sampled": False}),
-    ("lcvd", {"finetune": True}),
     ("decoupling", {"warmup": 1}),
 ]
 

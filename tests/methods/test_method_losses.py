@@ -22,9 +22,9 @@ def reference(name, options, logits, target):
     if name == "standard":
         return claimed
     if name == "mae":
-        return (1 - q) ** 2 / 2 if options.get("released") else np.abs(label - Q).sum(1)
+        return np.abs(label - Q).sum(1)
     if name in ("bt", "bt-hard"):
-        beta = 0.5 if options.get("released") else options.get("beta", 0.95 if name == "bt" else 0.8)
+        beta = options.get("beta", 0.95 if name == "bt" else 0.8)
         other = Q if name == "bt" else np.eye(K)[Q.argmax(1)]
         return -((beta * label + (1 - beta) * other) * np.log(Q)).sum(1)
     if name == "il-lite":
@@ -60,10 +60,8 @@ def reference(name, options, logits, target):
 CASES = [
     ("standard", {}),
     ("mae", {}),
-    ("mae", {"released": True}),
     ("bt", {}),
     ("bt", {"beta": 0.3}),
-    ("bt", {"released": True}),
     ("bt-hard", {}),
     ("bt-hard", {"beta": 0.4}),
     ("il-lite", {}),

@@ -31,28 +31,6 @@ def test_half_first_then_lambda_times_1_3():
     np.testing.assert_allclose(run_epoch(method, losses, target, 3, 8), losses)
 
 
-def test_released_keeps_what_is_a_hundredth_below_the_batch_mean():
-    leaf = logits_with_loss([1.0, 6.0, 2.995, 2.0, 2.985, 3.0]).requires_grad_()  # mean 2.9967
-    method = make_method("spl", released=True)
-    method.start(make_task(torch.zeros(6, dtype=torch.int64), 2))
-    loss = method.loss(make_step(leaf, torch.zeros(6, dtype=torch.int64)))
-    np.testing.assert_allclose(loss.detach().numpy(), np.array([1.0, 0, 0, 2.0, 2.985, 0]) * 2, rtol=1e-9)
-    method.end_epoch(0)
-    assert method.selected.all()  # no lambda comes into it
-
-
-@pytest.mark.parametrize("losses", [[2.0, 2.0, 2.0], [0.7]])
-def test_released_with_nothing_selected_is_zero_not_nan(losses):
-    leaf = logits_with_loss(losses).requires_grad_()
-    method = make_method("spl", released=True)
-    target = torch.zeros(len(losses), dtype=torch.int64)
-    method.start(make_task(target, 2))
-    loss = method.loss(make_step(leaf, target))
-    loss.mean().backward()
-    assert loss.abs().sum() == 0
-    assert leaf.grad.abs().sum() == 0
-
-
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
 def test_diverse_variant_follows_its_rule_in_every_class(gamma):
     numbers = np.random.default_rng(3)

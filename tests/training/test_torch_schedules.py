@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 from torch.optim import lr_scheduler
-from training_helpers import HalfRate, StopAt, assert_same_weights, blobs, mlp
+from training_helpers import StopAt, assert_same_weights, blobs, mlp
 
 from graylearn.errors import CheckpointError, SettingsError
 from graylearn.training import TorchSchedule, train
@@ -95,12 +95,6 @@ def test_a_plateau_is_seen_in_the_validation_set():
     ] * 4
     with pytest.raises(SettingsError, match="leave out every='step'"):
         train(mlp(), (x, y), **PLAIN | {"schedule": TorchSchedule(plateau, "step")})
-
-
-def test_a_method_scales_what_the_scheduler_sets_and_does_not_add_up():
-    make = lambda optimizer: lr_scheduler.ExponentialLR(optimizer, 0.1)  # noqa: E731
-    result = train(mlp(), blobs(), **PLAIN | {"method": HalfRate(), "schedule": make, "learning_rate": 1e-2})
-    assert [row["learning_rate"] for row in result.log] == pytest.approx([1e-2, 5e-4, 5e-5, 5e-6])
 
 
 def test_a_ready_optimizer_keeps_its_moments_and_its_rates():

@@ -89,16 +89,6 @@ OPTIMIZERS = {
 }
 
 
-class HalfRate(Method):
-    """Cross entropy that asks for half the learning rate from its second epoch on."""
-
-    def loss(self, step):
-        return F.cross_entropy(step.logits, step.target, reduction="none")
-
-    def learning_rate_scale(self, epoch):
-        return 1.0 if epoch == 0 else 0.5
-
-
 def pictures(samples=40, size=8):
     generator = torch.Generator().manual_seed(0)
     x = torch.randint(256, (samples, size, size, 3), dtype=torch.uint8, generator=generator)

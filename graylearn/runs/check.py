@@ -35,7 +35,6 @@ from graylearn.errors import LONGEST, CheckpointError, SettingsError, counted
 from graylearn.estimator.card import plain
 from graylearn.paths import matching
 from graylearn.runs.files import write_json
-from graylearn.runs.parts import Opened
 from graylearn.runs.prepare import Prepared, as_bytes, read_test
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
@@ -281,7 +280,7 @@ def _kept(path: Path | None) -> Checked | None:
         return None
 
 
-def _problems(data: Prepared | Opened, found: Found) -> tuple[Problem, ...]:
+def _problems(data: Prepared, found: Found) -> tuple[Problem, ...]:
     """What is wrong with which sample, kind by kind."""
     wrong: dict[int, list[tuple[str, str | None, str]]] = {}
     for words, indices in found.pictures.items():

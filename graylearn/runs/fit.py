@@ -11,7 +11,7 @@ import dataclasses
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -24,7 +24,7 @@ from torch import nn
 from graylearn.audit import Audit
 from graylearn.audit.parts import PartFiles, features_of, groups_of, labels_of, rows_of
 from graylearn.data.atomic import replacing_folder
-from graylearn.data.samples import Label, Samples
+from graylearn.data.samples import Samples
 from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.fitting import fit_set
@@ -132,34 +132,53 @@ class Fitted:
 
 
 def fit_stages(prepared: Prepared, folder: Path, progress: RunProgress) -> Fitted:
-    """Run every stage that is not finished yet.
+    """Run every stage that is not finished yet, on samples in memory.
 
     An audit alone trains no network that it does not ask: neither a first fit, whose confidences only the
     audit by history reads, nor anything to measure, where there is no test set.
     """
-    settings, test, stages = prepared.settings, prepared.test, FolderStages(folder, progress)
+    settings, stages = prepared.settings, FolderStages(folder, progress)
     by_history = settings.mode == "history" or (settings.mode == "auto" and is_images(prepared.train.x))
-    if settings.command == "audit" and not by_history and test is None:
+    if settings.command == "audit" and not by_history and prepared.test is None:
         tell_unused(settings, progress, OF_A_FIT, "; --mode history asks one that is trained as you say")
         alone = make_classifier(settings)
         return Fitted(alone, alone.audit_only(prepared.train, stages=stages), {}, None, stages.logs)
-    classifier = make_classifier(settings).fit(prepared.train, stages=stages)
-    audit = classifier.audit_
+
+    def fit(classifier: GrayClassifier, stages: FolderStages) -> None:
+        classifier.fit(prepared.train, stages=stages)
+
+    return fit_and_measure(prepared, stages, fit)
+
+
+def fit_and_measure(
+    prepared: Prepared,
+    stages: FolderStages,
+    fit: Callable[[GrayClassifier, FolderStages], None],
+    audit: Audit | None = None,
+) -> Fitted:
+    """Fit the classifier that the settings ask for, and measure it on the test set, if any, beside one that
+    learned by cross entropy.
+
+    audit: of the training set, where it was made before.
+    """
+    settings, test = prepared.settings, prepared.test
+    fit(classifier := make_classifier(settings), stages)
+    audit = audit or classifier.audit_
     assert audit is not None
     said: dict[str, NDArray[np.float64]] = {}
-    labels = None
-    if test is not None:
-        labels = test_labels(test, classifier)
-        if settings.method != "standard":
-            standard = make_classifier(settings, method="standard", audit=None, refine=False)
-            standard.fit(prepared.train, stages=FolderStages(folder, progress, "standard", stages.logs))
-            said["standard"] = standard.predict_proba(test)
-        first = copy.copy(classifier)
-        first.network_ = cast("nn.Module", stages.first_network)
-        said["gray" if settings.method in ("auto", "gl") else settings.method] = first.predict_proba(test)
-        if classifier.refined_ or classifier.members_ > 1:
-            way = "refined" if classifier.refined_ else f"committee of {classifier.members_}"
-            said[way] = classifier.predict_proba(test)
+    if test is None:
+        return Fitted(classifier, audit, said, None, stages.logs)
+    labels = test_labels(test, classifier)
+    if settings.method != "standard":
+        standard = make_classifier(settings, method="standard", audit=None, refine=False)
+        fit(standard, dataclasses.replace(stages, first="standard", trainings=Counter()))
+        said["standard"] = standard.predict_proba(test)
+    first = copy.copy(classifier)
+    first.network_ = cast("nn.Module", stages.first_network)
+    said["gray" if settings.method in ("auto", "gl") else settings.method] = first.predict_proba(test)
+    if classifier.refined_ or classifier.members_ > 1:
+        way = "refined" if classifier.refined_ else f"committee of {classifier.members_}"
+        said[way] = classifier.predict_proba(test)
     return Fitted(classifier, audit, said, labels, stages.logs)
 
 
@@ -196,23 +215,12 @@ FITTED = 20_000
 """Samples that an encoder is fitted to, at most."""
 
 
-def fit_parts(
-    files: PartFiles,
-    encoder: InputEncoder | None,
-    example: Samples,
-    classes: Sequence[Label],
-    settings: RunSettings,
-    stages: FolderStages,
-) -> GrayClassifier:
-    """The classifier of the settings, fitted to the samples in the audited parts.
-
-    encoder: how a table became what the files hold; None where they hold samples as a classifier is given
-    them. example: some samples as they were read.
-    """
+def fit_parts(prepared: Prepared, audit: Audit, files: PartFiles, stages: FolderStages) -> Fitted:
+    """The same of samples in the files of audited parts; audit: of those of them that are looked at."""
     folders = files.having("rows")
-    parts, given = [features_of(folder) for folder in folders], example.x
+    parts, given = [features_of(folder) for folder in folders], prepared.shown.x
     encode: Callable[[NDArray[Any]], NDArray[np.float32]] = np.asarray
-    if encoder is None:
+    if (encoder := prepared.table) is None:
         encoder = InputEncoder.fitted(np.array(parts[0][:FITTED]), "keep")
         encode, given = encoder.transform, np.array(parts[0][:2])
     labels = np.concatenate([labels_of(folder) for folder in folders]).astype(np.int64)
@@ -227,10 +235,12 @@ def fit_parts(
         features=None,
         labels=labels[order],
         ids=rows[order],
-        classes=np.asarray(classes),
+        classes=np.asarray(prepared.classes),
         groups=np.concatenate(groups)[order] if groups else None,
         belongs=~np.concatenate(suspected),
     )
-    classifier = make_classifier(settings)
-    fit_set(classifier, samples, encoder, given, stages)
-    return classifier
+
+    def fit(classifier: GrayClassifier, stages: FolderStages) -> None:
+        fit_set(classifier, samples, encoder, given, stages)
+
+    return fit_and_measure(prepared, stages, fit, audit)

@@ -8,8 +8,8 @@ kept, so that a run that was stopped goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from graylearn.array_types import Ints
 from graylearn.audit.duplicates import Duplicates, grouped
 from graylearn.audit.parts import (
     Dealing,
@@ -31,8 +32,8 @@ from graylearn.audit.parts import (
 )
 from graylearn.data.blocks import Blocks, are_large, open_blocks
 from graylearn.data.encoding.label_notes import note_labels
-from graylearn.data.formats import FORMATS, NAMELESS, Origin
-from graylearn.data.samples import Label, Samples
+from graylearn.data.formats import FORMATS, NAMELESS
+from graylearn.data.samples import Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.runs.fit import FITTED, OF_A_FIT, Fitted, FolderStages, fit_parts, make_classifier, tell_unused
@@ -40,16 +41,16 @@ from graylearn.runs.pictures import looks_of, odd_pictures
 from graylearn.runs.prepare import (
     Prepared,
     check_ids,
-    encoded,
     encoding_of,
     options_of,
     settled,
     size_of,
     tell_left_out,
+    test_set,
 )
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import LABELS, Encoding
+from graylearn.runs.source import LABELS
 from graylearn.runs.verdicts import Found, Judged, counted_by
 from graylearn.training.devices import choose
 
@@ -69,95 +70,76 @@ def is_large(settings: RunSettings) -> bool:
     return told or (settings.command == "audit" and are_large(settings.data))
 
 
-@dataclass(frozen=True, eq=False)
-class Opened:
-    """A large set that was looked at, before its samples are read."""
-
-    blocks: Blocks
-    counts: dict[Label, int]
-    """Samples of each class, in the order of the classes."""
-    encoding: Encoding
-    table: InputEncoder | None
-    """How a table is encoded; None of samples that are embedded."""
-    example: Samples
-    """Some samples, as they were read."""
-    settings: RunSettings
-    fingerprint: dict[str, Any]
-    """What to know the data again by: their files, or of data in none the number of each label."""
-    hashes: list[str] | None
-    """Of the images of a folder."""
-    shown_test: Samples | None = None
-    """A test set, copies of which are looked for."""
-
-    @property
-    def origin(self) -> Origin:
-        """What is read."""
-        return self.blocks.origin
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """The classes in order."""
-        return tuple(self.counts)
-
-    def encode(self, samples: Samples) -> NDArray[np.float32]:
-        """(n, D) features of some samples."""
-        if self.table is not None:
-            return np.asarray(self.table.transform(samples.x), dtype=np.float32)
-        return np.asarray(encoded(samples, self.encoding, self.settings, None).x, dtype=np.float32)
-
-
-def open_parts(settings: RunSettings, progress: RunProgress, source: Any = None) -> Opened:
+def open_parts(settings: RunSettings, progress: RunProgress, source: Any = None) -> Prepared:
     """Count the labels of the data, or of `source`, and learn how samples become features."""
+    if settings.test_share is not None:
+        raise SettingsError("test_share holds samples out of a set that is read as a whole: name a test set")
     size = size_of(settings)
     options = options_of(settings, size, settings.split)
     blocks = open_blocks(settings.data if source is None else source, options)
     with progress.working("counting labels"):
         counts = blocks.label_counts()
-    settings = settled(settings, blocks.origin, list(counts.values()), progress)
+    settings = settled(settings, origin := blocks.origin, list(counts.values()), progress)
     if settings.features == "pixels":
         raise SettingsError("images are audited in parts by features=embed: install graylearn[images]")
     note_labels(tuple(counts), list(counts.values()))
     with progress.working("learning how samples become features"):
-        if blocks.origin.kind == "table":
+        if origin.kind == "table":
             some = blocks.spread(FITTED, counts)
         else:
-            some = next(blocks.read(tuple(counts))).samples.take(slice(0, 8))
+            some = next(blocks.read(tuple(counts))).samples
         encoding = encoding_of(some, settings, size)
         is_table = encoding.way == "columns"
         table = InputEncoder.fitted(some.x, "keep", settings.id_like, some.y) if is_table else None
-    origin, hashes = blocks.origin, None
+    hashes, example = None, some.take(slice(0, 8))
     if origin.path == NAMELESS:
         fingerprint: dict[str, Any] = {LABELS: {str(label): count for label, count in counts.items()}}
     else:
         fingerprint, hashes = FORMATS[origin.form].fingerprint(Path(origin.path), blocks.names)
-    example = some.take(slice(0, 8))
-    return Opened(blocks, counts, encoding, table, example, settings, fingerprint, hashes)
+    shown_test, test = test_set(settings, example, origin, encoding, progress, None)
+    return Prepared(
+        settings=settings,
+        origin=origin,
+        encoding=encoding,
+        fingerprint=fingerprint,
+        shown=example,
+        train=example,
+        everything=example,
+        held_out=np.zeros(len(example), dtype=bool),
+        image_hashes=hashes,
+        test=test,
+        shown_test=shown_test,
+        blocks=blocks,
+        counts=tuple(counts.values()),
+        table=table,
+    )
 
 
-def find_in_parts(opened: Opened, stages: Path, progress: RunProgress) -> Found:
+def find_in_parts(opened: Prepared, reading: Blocks, stages: Path, progress: RunProgress) -> Found:
     """Deal the samples to parts, audit these, and learn from them if the settings say so."""
     settings = opened.settings
-    if settings.command == "audit":
+    measured = settings.command == "fit" or opened.test is not None
+    if not measured:
         tell_unused(settings, progress, (name for name in OF_A_FIT if name != "epochs"))
-    columns = opened.encode(opened.example.take(slice(0, 2))).shape[1]
+    columns = opened.encode(opened.shown.take(slice(0, 2))).shape[1]
     size = settings.part_size or part_size(len(opened.counts), columns)
-    dealing = Dealing.of(list(opened.counts.values()), size, settings.seed)
-    check_groups(opened, dealing, size)
-    progress.say(f"{sum(opened.counts.values()):,} samples in {dealing.parts} parts of about {size:,}")
+    dealing = Dealing.of(opened.counts, size, settings.seed)
+    check_groups(reading.groups(opened.classes), len(opened.classes), dealing, size)
+    progress.say(f"{sum(opened.counts):,} samples in {dealing.parts} parts of about {size:,}")
     files = PartFiles(stages / "parts", dealing.parts)
-    deal(opened, dealing, files, progress)
+    deal(opened, reading, dealing, files, progress)
     audit_all(opened, files, progress)
-    logs: dict[str, list[dict[str, Any]]] = {}
-    model = None
-    if settings.command == "fit":
-        fitting = FolderStages(stages, progress)
-        model = fit_parts(files, opened.table, opened.example, opened.classes, settings, fitting)
-        logs = fitting.logs
+    whole = whole_of(files)
+    if measured:
+        fitted = fit_parts(opened, whole.kept, files, FolderStages(stages, progress))
+    else:
+        fitted = Fitted(make_classifier(settings), whole.kept, {}, None, {})
+        fitted.classifier.encoder_ = opened.table or InputEncoder.fitted(whole.features, "keep")
     rows = np.sort(np.concatenate([rows_of(folder) for folder in files.having("rows")]))
     origin, fingerprint = opened.origin, opened.fingerprint
     left_out = np.setdiff1d(np.arange(files.dealt()["end"]), rows)
     if len(left_out) and origin.form == "folder":  # apply compares those that are samples
-        names = [opened.blocks.names[row] for row in rows]
+        names = [reading.names[row] for row in rows]
         fingerprint = FORMATS[origin.form].fingerprint(Path(origin.path), names)[0]
     elif len(left_out):
         origin = replace(origin, left_out=tuple(left_out.tolist()))
@@ -168,30 +150,32 @@ def find_in_parts(opened: Opened, stages: Path, progress: RunProgress) -> Found:
         with progress.working("looking for copies"):
             test = opened.shown_test
             copies = copies_in_parts(files, None if test is None else opened.encode(test))
-    whole, scores = whole_of(files), _gathered(files, stages / "scores", int(rows[-1]) + 1)
-    kept, (kinds, sure) = whole.kept, counted_by(opened.classes, scores[rows])
+    scores, kept = _gathered(files, stages / "scores", int(rows[-1]) + 1), whole.kept
+    kinds, sure = counted_by(opened.classes, scores[rows])
 
     def blocks() -> Iterator[Judged]:
-        for block in opened.blocks.read(opened.classes):
+        for block in reading.read(opened.classes):
             found = {name: scores[name][block.rows] for name in _SCORES.names or ()}
             shown = np.flatnonzero(np.isin(block.rows, kept.ids, assume_unique=True))
             found["because"] = np.full(len(block.rows), "", dtype=object)
             found["because"][shown] = kept.because[np.searchsorted(kept.ids, block.rows[shown])]
-            hashes = None if opened.hashes is None else [opened.hashes[row] for row in block.rows]
+            every = opened.image_hashes
+            hashes = None if every is None else [every[row] for row in block.rows]
             nobody = np.zeros(len(block.rows), dtype=bool)
             yield Judged(block.samples, found, nobody, hashes, shown)
 
     def page(shown: Samples | None) -> tuple[Prepared, Fitted]:
         assert shown is not None
-        nobody = np.zeros(len(shown), dtype=bool)
-        train = shown if opened.table is not None else replace(shown, x=whole.features, kind="array")
-        prepared = Prepared(
-            settings, origin, opened.encoding, shown, train, None, shown, nobody, fingerprint, None
+        prepared = replace(
+            opened,
+            origin=origin,
+            fingerprint=fingerprint,
+            shown=shown,
+            train=shown if opened.table is not None else replace(shown, x=whole.features, kind="array"),
+            everything=shown,
+            held_out=np.zeros(len(shown), dtype=bool),
         )
-        classifier = make_classifier(settings, refine=False)
-        classifier.encoder_ = opened.table or InputEncoder.fitted(whole.features, "keep")
-        audit = replace(kept, ids=shown.ids)
-        return prepared, Fitted(classifier, audit, {}, None, logs)
+        return prepared, replace(fitted, audit=replace(kept, ids=shown.ids))
 
     return Found(
         classes=opened.classes,
@@ -206,14 +190,14 @@ def find_in_parts(opened: Opened, stages: Path, progress: RunProgress) -> Found:
         notes=kept.notes,
         shown=np.searchsorted(rows, kept.ids),
         parts=files.parts,
-        model=model,
+        model=fitted.classifier if settings.command == "fit" else None,
     )
 
 
-def check_groups(opened: Opened, dealing: Dealing, size: int) -> None:
+def check_groups(blocks: Iterable[tuple[Ints, Ints]], classes: int, dealing: Dealing, size: int) -> None:
     """Refuse groups so large that a part would hold one class alone, of which nothing can be said."""
-    held = np.zeros((dealing.parts, len(opened.classes)), dtype=bool)
-    for groups, y in opened.blocks.groups(opened.classes):
+    held = np.zeros((dealing.parts, classes), dtype=bool)
+    for groups, y in blocks:
         held[dealing(groups, y), y] = True
     if (alone := int((held.sum(axis=1) == 1).sum())) and dealing.parts > 1:
         raise DataError(
@@ -223,16 +207,18 @@ def check_groups(opened: Opened, dealing: Dealing, size: int) -> None:
         )
 
 
-def deal(opened: Opened, dealing: Dealing, files: PartFiles, progress: RunProgress) -> None:
+def deal(
+    opened: Prepared, reading: Blocks, dealing: Dealing, files: PartFiles, progress: RunProgress
+) -> None:
     """Encode all samples into the files of their parts, from where an earlier run stopped."""
     state = files.dealt()
     if state["whole"]:
         return
     looks = (files.folder.parent / "looks").open("ab", buffering=0)
-    with looks, progress.working("encoding samples", sum(opened.counts.values())) as advance:
+    with looks, progress.working("encoding samples", sum(opened.counts)) as advance:
         advance(done := sum(state["sizes"]))
         looks.truncate(done * _LOOK)
-        for block in opened.blocks.read(opened.classes, state["end"]):
+        for block in reading.read(opened.classes, state["end"]):
             features, y, groups = opened.encode(block.samples), block.samples.y, block.samples.groups
             check_ids(block.samples, Path(opened.origin.path))
             part = dealing(block.rows if groups is None else groups, y)
@@ -243,7 +229,7 @@ def deal(opened: Opened, dealing: Dealing, files: PartFiles, progress: RunProgre
     files.remember(state | {"whole": True})
 
 
-def audit_all(opened: Opened, files: PartFiles, progress: RunProgress) -> None:
+def audit_all(opened: Prepared, files: PartFiles, progress: RunProgress) -> None:
     """Audit the parts that are not yet, here or on a cluster."""
     settings = opened.settings
     # Tasks of Ray go by cores: several at once would share a GPU that nobody asked for.

@@ -20,6 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graylearn.data.atomic import replacing
+from graylearn.data.blocks import Blocks
 from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, OnBatch, embed_images, embed_text
 from graylearn.data.formats import FORMATS, Origin, format_of
 from graylearn.data.formats.hugging_face import arrow_files
@@ -32,6 +33,7 @@ from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import chosen_for_test
 from graylearn.data.tables import MISSING_WORDS, check_columns
 from graylearn.errors import DataError, SettingsError, are, counted, first_few
+from graylearn.estimator.inputs import InputEncoder
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.source import Encoding
@@ -39,7 +41,11 @@ from graylearn.runs.source import Encoding
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """The data of a run, ready to learn from."""
+    """The data of a run, ready to learn from.
+
+    Those of a set that is read in blocks are not in memory: the samples here are a few of them as an example,
+    and later those that the page shows.
+    """
 
     settings: RunSettings
     """With what the data decided filled in."""
@@ -47,29 +53,41 @@ class Prepared:
     """What was read."""
     encoding: Encoding
     """How samples become features."""
+    fingerprint: dict[str, Any]
+    """What to know the data again by: size and hash of the source."""
     shown: Samples
     """The training samples as a person knows them."""
     train: Samples
     """The same as features."""
-    test: Samples | None
-    """Samples to measure on, as features."""
     everything: Samples
     """All samples of the source, held out or not."""
     held_out: np.ndarray
     """(N,) which of them were held out for testing."""
-    fingerprint: dict[str, Any]
-    """Size and hash of the source."""
     image_hashes: list[str] | None
     """(N,) of each image, where the source is a folder of them."""
+    test: Samples | None = None
+    """Samples to measure on, as features."""
     shown_test: Samples | None = None
-    """The samples to measure on as a person knows them."""
+    """The same as a person knows them."""
     others: pd.DataFrame | None = None
     """Columns of a table that nothing is learned from, of the training samples."""
+    blocks: Blocks | None = None
+    """What reads the samples, where they are not all in memory."""
+    counts: Sequence[int] = ()
+    """(K,) samples of each class in the blocks."""
+    table: InputEncoder | None = None
+    """How the table in the blocks is encoded; None of samples that are embedded."""
 
     @property
     def classes(self) -> tuple[Label, ...]:
         """The classes in order."""
         return self.everything.classes
+
+    def encode(self, samples: Samples) -> NDArray[np.float32]:
+        """(n, D) features of some samples of a block."""
+        if self.table is not None:
+            return np.asarray(self.table.transform(samples.x), dtype=np.float32)
+        return np.asarray(encoded(samples, self.encoding, self.settings, None).x, dtype=np.float32)
 
 
 def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepared:
@@ -94,9 +112,8 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
     if held_out.any():
         shown, train = samples.take(~held_out), features.take(~held_out)
         shown_test, test = samples.take(held_out), features.take(held_out)
-    elif settings.test is not None or settings.test_split is not None:
-        shown_test = _test_set(settings, size, samples, origin, progress)
-        test = encoded(shown_test, encoding, settings, cache)
+    else:
+        shown_test, test = test_set(settings, samples, origin, encoding, progress, cache)
     return Prepared(
         settings=settings,
         origin=origin,
@@ -223,18 +240,28 @@ def read_test(
     return read_file(settings.test or settings.data, options)[0]
 
 
-def _test_set(
-    settings: RunSettings, size: int, samples: Samples, origin: Origin, progress: RunProgress
-) -> Samples:
-    """The test set, once it is of the kind and the columns of the samples to learn from."""
+def test_set(
+    settings: RunSettings,
+    samples: Samples,
+    origin: Origin,
+    encoding: Encoding,
+    progress: RunProgress,
+    cache: Path | None,
+) -> tuple[Samples | None, Samples | None]:
+    """The test set, if any, as a person knows it and as features, once it is of the kind and the columns of
+    the samples to learn from."""
+    if settings.test is None and settings.test_split is None:
+        return None, None
     path = local(settings.test or settings.data)
     with progress.working(f"reading {path.name} to test on"):
-        read = read_test(settings, size, origin, samples.classes)
+        read = read_test(settings, encoding.size, origin, samples.classes)
     if read.kind != samples.kind:
         raise DataError(
             f"{path} holds {read.kind} samples but {origin.path} {samples.kind} samples: give both alike"
         )
-    return _with_columns_of(samples, read, path, progress) if samples.kind == "table" else read
+    if samples.kind == "table":
+        read = _with_columns_of(samples, read, path, progress)
+    return read, encoded(read, encoding, settings, cache)
 
 
 def encoding_of(samples: Samples, settings: RunSettings, size: int) -> Encoding:

@@ -62,11 +62,12 @@ def make_report(
         ),
     )
     reliability, confusion = _on_test_set(fitted)
-    copies, pictures = found.copies, found.pictures
+    copies, pictures, curves = found.copies, found.pictures, fitted.curves
     if (shown := found.shown) is not None:
         copies = None if copies is None else among(copies, shown)
         pictures = {words: np.flatnonzero(np.isin(shown, odd)).tolist() for words, odd in pictures.items()}
         crowd = None if crowd is None else crowd_among(crowd, shown)
+        curves = None if curves is None else curves[:, shown]
     data = ReportData(
         title=Path(prepared.settings.data).name,
         table=table,
@@ -82,7 +83,7 @@ def make_report(
         contamination=summary["contamination"],
         ranges={name: (low, high) for name, (low, high) in summary["ranges"].items()},
         look_first=summary["look_first"],
-        curves=fitted.curves,
+        curves=curves,
         previews=looks(prepared),
         probabilities=audit.probabilities,
         judge=JUDGES[audit.mode],

@@ -93,7 +93,7 @@ class Sizing:
 
     part_size: int | None = None
     """Samples that are audited together; the data are read in blocks and audited in parts of about so many,
-    and a fit learns from their files, without a second fit and a test set. None: audits of Parquet data of
+    and a fit learns from their files, without a second fit. None: audits of Parquet data of
     more than a million rows, and of more than a gigabyte of CSV, JSON lines or a Hugging Face dataset, in
     parts that fit a gigabyte, others as a whole."""
     engine: Literal["here", "ray"] = "here"
@@ -117,13 +117,6 @@ class RunSettings(Measuring, Looking, Learning, Reading, Sizing):
 
     def __post_init__(self) -> None:
         check(vars(self))
-        in_parts = self.part_size is not None or self.engine != "here"
-        measures = [name for name in Measuring.__annotations__ if getattr(self, name) is not None]
-        if self.command == "fit" and in_parts and measures:
-            raise SettingsError(
-                f"a fit in parts measures nothing: leave {' and '.join(measures)} out, and ask the model "
-                "with graylearn predict"
-            )
         if self.test_share is not None and not 0 < self.test_share < 1:
             raise SettingsError.wrong("test_share", self.test_share, "a share between 0 and 1, such as 0.2")
         if self.test_share is not None and self.test is not None:

@@ -29,7 +29,7 @@ from graylearn.runs.crowd import crowd_of_samples, with_consensus
 from graylearn.runs.files import write_json
 from graylearn.runs.fit import fit_stages
 from graylearn.runs.folder import RunFolder, check_same_data, writing
-from graylearn.runs.parts import Opened, find_in_parts, is_large, open_parts
+from graylearn.runs.parts import find_in_parts, is_large, open_parts
 from graylearn.runs.pictures import looks_of, odd_pictures
 from graylearn.runs.prepare import Prepared, prepare, tight
 from graylearn.runs.progress import RunProgress
@@ -144,7 +144,7 @@ def write_environment(folder: RunFolder, device: str | None) -> dict[str, Any]:
     return environment
 
 
-def take(settings: RunSettings, stages: Path, progress: RunProgress, source: Any = None) -> Prepared | Opened:
+def take(settings: RunSettings, stages: Path, progress: RunProgress, source: Any = None) -> Prepared:
     """The data of a run, or `source`, read as a whole, or opened to be read in blocks."""
     if source is not None or is_large(settings):
         return open_parts(settings, progress, source)
@@ -153,11 +153,10 @@ def take(settings: RunSettings, stages: Path, progress: RunProgress, source: Any
     return prepare(settings, stages, progress)
 
 
-def find(data: Prepared | Opened, stages: Path, progress: RunProgress) -> Found:
+def find(prepared: Prepared, stages: Path, progress: RunProgress) -> Found:
     """Audit the data, and learn from them if told so, as one part in memory or as many in files."""
-    if isinstance(data, Opened):
-        return find_in_parts(data, stages, progress)
-    prepared = data
+    if prepared.blocks is not None:
+        return find_in_parts(prepared, prepared.blocks, stages, progress)
     fitted = fit_stages(prepared, stages, progress)
     audit = fitted.audit
     verdicts = {name: getattr(audit, name) for name in FOUND}

@@ -189,8 +189,11 @@ def test_a_stream_of_hugging_face_is_audited_and_once_saved_cleaned(tables, audi
 @pytest.fixture(scope="module")
 def fitted(tables, tmp_path_factory):
     """A run that was stopped while its model was saved, and gone on with."""
-    out = tmp_path_factory.mktemp("fitted") / "run"
-    settings, quiet = settings_of(tables[0], command="fit", epochs=4), RunProgress(quiet=True)
+    out, test = tmp_path_factory.mktemp("fitted") / "run", tmp_path_factory.mktemp("clean") / "clean.csv"
+    folder, frame, wrong = tables
+    frame[~wrong].dropna().head(100).to_csv(test, index=False)
+    settings = settings_of(folder, command="fit", epochs=4, test=str(test))
+    quiet = RunProgress(quiet=True)
     stopped = mock.patch.object(saving, "card", side_effect=KeyboardInterrupt)
     with stopped, pytest.raises(KeyboardInterrupt):
         run(settings, out, progress=quiet)
@@ -209,6 +212,9 @@ def test_a_fit_in_parts_leaves_a_model_and_the_audit(tables, fitted, audited):
     assert sorted(path.name for path in (out / "model").iterdir()) == [
         "history.npz", "model-card.md", "model.json", "weights.safetensors",
     ]  # fmt: skip
+    assert set(summary["test"]) == {"gray", "standard"}
+    assert summary["test"]["gray"]["accuracy"] > 0.9
+    assert summary["copies"]["leaked"] == summary["test_samples"] == 100
     said = predict(out, str(folder / "*.parquet"))
     names = np.array(["cat", "dog", "emu"])
     right = names[(names.searchsorted(frame["label"].fillna("cat")) - wrong) % CLASSES]
@@ -240,9 +246,9 @@ def test_data_that_cannot_be_read_in_blocks_say_so(tmp_path):
     np.savez(tmp_path / "few.npz", x=np.eye(2), y=[0, 1])
     with pytest.raises(DataError, match="which is read as a whole"):
         run_parts.open_blocks(tmp_path / "few.npz", ReadOptions())
-    for name, value in (("test_share", 0.2), ("test", "y"), ("test_split", "test")):
-        with pytest.raises(SettingsError, match=f"a fit in parts measures nothing: leave {name} out"):
-            RunSettings(data="x", part_size=1000, **{name: value})
+    settings = RunSettings(data=str(tmp_path / "few.csv"), part_size=1000, test_share=0.2)
+    with pytest.raises(SettingsError, match="read as a whole: name a test set"):
+        run(settings, tmp_path / "run", progress=RunProgress(quiet=True))
 
 
 LIMITED = """

@@ -35,9 +35,9 @@ def settings_of(folder, **others):
 def dealt(settings, folder):
     """The parts of the data, after their samples were dealt."""
     opened = run_parts.open_parts(settings, QUIET)
-    dealing = parts.Dealing.of(list(opened.counts.values()), settings.part_size, settings.seed)
+    dealing = parts.Dealing.of(opened.counts, settings.part_size, settings.seed)
     files = parts.PartFiles(folder, dealing.parts)
-    run_parts.deal(opened, dealing, files, QUIET)
+    run_parts.deal(opened, opened.blocks, dealing, files, QUIET)
     return files
 
 

@@ -50,7 +50,6 @@ def read(path: Path, rng: Random) -> None:
         gl.read(
             path,
             label=rng.choice(["label", "label", -1, None]),
-            missing_labels=rng.choice(["stop", "skip"]),
             labelled=rng.random() > 0.1,
         )
     )

@@ -97,11 +97,7 @@ def served(folder: Path) -> Any:
 
     def settings(data: str, **chosen: Any) -> Any:
         told = {name: value for name, value in chosen.items() if value}
-        # an assistant cannot mend a file: what has no label or is no picture is told in the notes
-        unusable = {"missing_labels": "skip", "unreadable": "skip"}
-        found = settings_from(
-            {"data": str(within(data)), "command": "audit", **unusable, **told}, "the assistant"
-        )
+        found = settings_from({"data": str(within(data)), "command": "audit", **told}, "the assistant")
         found.check_data()
         return found
 

@@ -30,7 +30,7 @@ class Asking:
     """How many classes to name, the most probable first."""
 
 
-READING = ("split", "separator", "encoding", "no_id", "unreadable")
+READING = ("split", "separator", "encoding", "no_id")
 """Settings of a run that new data may have of their own."""
 
 

@@ -168,8 +168,8 @@ def show_applied(summary: dict[str, Any]) -> None:
         told = f"{counted(count, 'sample')} held out to measure on were not audited"
         lines.append(f"{told}, and are in it as they were")
     if count := summary["left_out"]:
-        told = f"{counted(count, 'row')} without a label, or with an image that cannot be read"
-        lines.append(f"{told}: not audited, not in it")
+        told = f"{counted(count, 'row')} left out of the audit"
+        lines.append(f"{told}: kept {'as it was' if count == 1 else 'as they were'}")
     if images := summary["images_left_out"]:
         told = f"{counted(len(images), 'image')} that could not be read, or came since"
         lines.append(f"{told}: not audited, not in it ({first_few(images, 5)})")

@@ -33,7 +33,14 @@ from graylearn.data.inputs import is_hugging_face
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples, encode_labels, joined
-from graylearn.data.table_samples import columns_of, group_names, none_labelled, of_table, rows_to_read
+from graylearn.data.table_samples import (
+    columns_of,
+    group_names,
+    none_labelled,
+    of_table,
+    rows_to_read,
+    tell_unlabelled,
+)
 from graylearn.data.tables import RawTable, Table
 from graylearn.errors import DataError, Hint, counted, first_few, warn
 
@@ -87,8 +94,6 @@ class Blocks(ABC):
             try:
                 found = make()
             except NoImagesError as error:
-                if self.options.unreadable == "stop":
-                    raise
                 warn(f"{error}: they are left out")
                 unread = error
             if found is None and block is not None:
@@ -162,6 +167,7 @@ class _TableBlocks(Blocks):
         self.options = replace(table.options, columns=columns)
         self.label = str(columns.label)
         self._labelled_by = Columns(label=self.label)
+        self.rows = 0  # known once the labels were counted
         self.id = None if columns.id is None else str(columns.id)
         self.group = None if columns.group is None else str(columns.group)
         self.origin = Origin(
@@ -177,15 +183,12 @@ class _TableBlocks(Blocks):
 
     def _first_samples(self, first: RawTable) -> Samples:
         """Those of the first block that has any."""
-        options = replace(self.options, missing_labels="skip")
-        wrong = none_labelled(first, self.label)
+        wrong: DataError = none_labelled(self.name, self.label)
         for table in chain([first], self.table.batches()):
-            if len(rows_to_read(table, self._labelled_by, options)):
+            if len(rows_to_read(table, self._labelled_by, self.options)):
                 try:
-                    return of_table(table, self.path.parent, options)[0]
+                    return of_table(table, self.path.parent, self.options, whole=False)[0]
                 except NoImagesError as error:
-                    if options.unreadable == "stop":
-                        raise
                     wrong = error
         raise wrong
 
@@ -201,6 +204,8 @@ class _TableBlocks(Blocks):
             counts.update(dict(zip(classes, np.bincount(y).tolist(), strict=True)))
             if self.id is not None:
                 digests.append(_digests(frame[self.id]))
+        if missing := self.rows - counts.total():
+            tell_unlabelled(self.name, self.label, self.options, missing, self.rows)
         if digests:
             self._check_ids(np.sort(np.concatenate(digests)))
         known = self.options.classes or encode_labels(np.array(list(counts), dtype=object))[1]
@@ -220,6 +225,7 @@ class _TableBlocks(Blocks):
             if len(rows):
                 yield rows + start, table.take(rows)
             start += len(table.frame)
+        self.rows = start
 
     def _check_ids(self, digests: NDArray[np.uint64]) -> None:
         """Refuse ids that stand in several blocks, which no block tells; digests: of all of them, sorted."""
@@ -248,7 +254,7 @@ class _TableBlocks(Blocks):
     def _block(self, table: RawTable, begin: int, options: ReadOptions) -> Block | None:
         if not len(rows_to_read(table, self._labelled_by, options)):
             return None
-        samples, _, rows = of_table(table, self.path.parent, options)
+        samples, _, rows = of_table(table, self.path.parent, options, whole=False)
         if self.group is not None:
             names = group_names(table, self.group).iloc[rows]
             samples = replace(samples, groups=lasting_numbers(names, rows + begin))

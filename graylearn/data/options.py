@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from graylearn.data.samples import Label
 
@@ -51,11 +51,9 @@ class ReadOptions:
     without: Sequence[Any] = ()
     labelled: bool = True
     classes: Sequence[Label] | None = None
-    missing_labels: Literal["stop", "skip"] = "stop"
     split: str | None = None
     size: int = PIXELS_SIZE
     cache: str | Path | None = None
-    unreadable: Literal["stop", "skip"] = "stop"
     workers: int | None = None
     separator: str | None = None
     decimal: str | None = None

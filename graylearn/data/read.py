@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,11 +37,9 @@ def read(
     without: Sequence[Any] = (),
     labelled: bool = True,
     classes: Sequence[Label] | None = None,
-    missing_labels: Literal["stop", "skip"] = "stop",
     split: str | None = None,
     size: int | None = None,
     cache: str | Path | None = None,
-    unreadable: Literal["stop", "skip"] = "stop",
     workers: int | None = None,
     separator: str | None = None,
     decimal: str | None = None,
@@ -49,6 +47,8 @@ def read(
     encoding: str = "utf-8",
 ) -> Samples:
     """Read any data set into `Samples`.
+
+    Rows without a label and images that cannot be read are left out, with a warning.
 
     Args:
         source: a path, or an address (s3://..., https://..., what fsspec opens), to a table file (CSV, TSV,
@@ -71,13 +71,11 @@ def read(
         without: columns to leave out.
         labelled: False for data without labels; a column named with `label` is left out where present.
         classes: the classes of a saved model, whose order is kept; a label outside them is an error.
-        missing_labels: "stop" at rows of a table without a label, or "skip" them.
         split: which split of an .npz file or of Hugging Face datasets, which table of a database, which sheet
             of a workbook.
         size: pixels a side of decoded images. None: 128 if the extra images is installed, which embeds them,
             else 64; as on the command line.
         cache: folder of decoded images; None is the user's cache folder.
-        unreadable: "stop" at unreadable images, listing them, or "skip" them.
         workers: threads that decode images; None is one per core.
         separator: what parts the cells of delimited text; None looks at the first line.
         decimal: the decimal mark of delimited text, "." or ","; None looks at the columns.

@@ -12,7 +12,7 @@ import pandas as pd
 
 from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.groups import group_numbers
-from graylearn.data.images.cache import NoImagesError, check_read, decode
+from graylearn.data.images.cache import NoImagesError, decode, tell_unreadable
 from graylearn.data.images.decode import CHANNELS, UnreadableImageError, decode_image
 from graylearn.data.options import Column, Columns, ReadOptions
 from graylearn.data.samples import Label, Samples, encode_labels
@@ -20,17 +20,24 @@ from graylearn.data.tables import RawTable, is_text_type, plain_ids
 from graylearn.errors import DataError, Hint, are, counted, first_few, warn
 
 
-def of_table(table: RawTable, root: Path, options: ReadOptions) -> tuple[Samples, Columns, np.ndarray]:
-    """(samples, what the columns mean, the rows that became samples); root: where paths of images begin."""
+def of_table(
+    table: RawTable, root: Path, options: ReadOptions, *, whole: bool = True
+) -> tuple[Samples, Columns, np.ndarray]:
+    """(samples, what the columns mean, the rows that became samples); root: where paths of images begin.
+
+    Rows without a label are left out, with a warning if this is the `whole` table.
+    """
     if options.id is False and not pd.Index(table.ids).is_unique:
         table = replace(table, ids=np.arange(len(table.frame)))  # an index that repeats names no row
     table = without_columns(table, options.without)
     columns = columns_of(table, options)
     check_header(table, columns.label)
     rows = rows_to_read(table, columns, options)
-    if not len(rows) and len(table.frame):
-        raise none_labelled(table, columns.label)
     if len(rows) < len(table.frame):
+        if whole:
+            left_out = np.setdiff1d(np.arange(len(table.frame)), rows)
+            where = table.where(left_out)
+            tell_unlabelled(table.name, columns.label, options, len(left_out), len(table.frame), where)
         table = table.take(rows)
     if table.images is not None:
         samples, kept = _from_stored_images(table, columns, options)
@@ -95,9 +102,8 @@ def _from_manifest(
     if count := int(is_missing.sum()):
         told = f"{table.name}: {counted(count, 'path')} in column {str(columns.path)!r} {are(count)} missing"
         told += f" ({table.where(is_missing)})"
-        if options.unreadable == "stop" or not len(there):
-            hints = [Hint("unreadable", "skip", "to leave those rows out")] * (len(there) > 0)
-            raise DataError(f"{told}; fill them in", *hints)
+        if not len(there):
+            raise DataError(f"{told}; fill them in")
         warn(f"{told}: left out")
         table, paths = table.take(there), paths.iloc[there]
     names = [str(path) for path in paths]
@@ -131,7 +137,7 @@ def _from_stored_images(
         except (UnreadableImageError, OSError, TypeError) as error:
             failed[row] = str(error)
     told = [f"row {row} ({reason})" for row, reason in failed.items()]
-    check_read(told, len(records), options.unreadable, f" of {table.name}")
+    tell_unreadable(told, len(records), f" of {table.name}")
     kept = np.setdiff1d(np.arange(len(records)), list(failed)).astype(np.int64)
     pixels = images[kept] if failed else images
     return replace(samples.take(kept), x=pixels, kind="image"), kept
@@ -150,19 +156,35 @@ def check_header(table: RawTable, column: Column) -> None:
 
 
 def rows_to_read(table: RawTable, columns: Columns, options: ReadOptions) -> np.ndarray:
-    """(M,) the rows to read: all, or where that was asked for the labelled ones, of a part perhaps none."""
-    if options.missing_labels == "stop" or columns.label is None or not options.labelled:
+    """(M,) the rows to read: all, or those that have a label if labels are read, of a part perhaps none."""
+    if columns.label is None or not options.labelled:
         return np.arange(len(table.frame))
     labels: Any = table.frame[columns.label]
     return np.flatnonzero(~is_missing(labels))
 
 
-def none_labelled(table: RawTable, column: Column) -> DataError:
+def none_labelled(name: str, column: Column) -> DataError:
     """What is said of a table without any label."""
     return DataError(
-        f"{table.name}, column {str(column)!r}: every label is missing; fill them in",
+        f"{name}, column {str(column)!r}: every label is missing; fill them in",
         Hint("label", None, "to name the column that has them"),
     )
+
+
+def tell_unlabelled(
+    name: str, column: Column, options: ReadOptions, missing: int, rows: int, where: str = ""
+) -> None:
+    """Warn that so many rows of a table have no label and are left out.
+
+    Refused if none has one, or if most have none in a column that nobody named: it may be another.
+    """
+    if missing == rows:
+        raise none_labelled(name, column)
+    told = f"{name}, column {str(column)!r}: {missing:,} of {rows:,} labels {are(missing)} missing"
+    told += f" ({where})" if where else ""
+    if options.label is None and 2 * missing > rows:
+        raise DataError(f"{told}; fill them in", Hint("label", column, "to leave these rows out"))
+    warn(f"{told}; {'this row is' if missing == 1 else 'these rows are'} left out")
 
 
 def _ids_from(table: RawTable, column: Hashable) -> np.ndarray:
@@ -205,13 +227,11 @@ def _labels(
     if isinstance(raw, pd.Series):
         if (nested := _first_nested(raw)) is not None:
             raise DataError(f"{called}: holds {nested} values; a label is text, a number or a bool")
-        rows = np.flatnonzero(is_missing(raw))
-        if column is not None and 0 < len(rows) == len(raw):
-            raise none_labelled(table, column)
-        if len(rows):
+        if len(
+            rows := np.flatnonzero(is_missing(raw))
+        ):  # labels beside the table, for columns have none left
             told = f"{len(rows)} of {len(raw)} labels {are(len(rows))} missing ({table.where(rows)})"
-            hint = Hint("missing_labels", "skip", "to leave those rows out")
-            raise DataError(f"{called}: {told}; fill them in", hint)
+            raise DataError(f"{called}: {told}; give one for each row")
     try:
         return encode_labels(raw, options.classes)
     except DataError as error:

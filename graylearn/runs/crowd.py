@@ -27,7 +27,7 @@ from graylearn.data.remote import local
 from graylearn.data.samples import Samples
 from graylearn.data.table_samples import is_missing
 from graylearn.data.tables import RawTable
-from graylearn.errors import DataError, Hint, SettingsError, are, counted
+from graylearn.errors import DataError, SettingsError, are, counted
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import options_of, prepare
 from graylearn.runs.progress import RunProgress
@@ -127,13 +127,9 @@ def opinions(settings: RunSettings) -> Opinions:
     somebody = np.flatnonzero(~given.apply(is_missing).all(axis=1).to_numpy())
     if not len(somebody):
         raise DataError(f"no sample of {path} has a label by any annotator: name the columns that do")
-    silent = len(given) - len(somebody)
-    if silent and settings.missing_labels == "stop":
-        raise DataError(
-            f"{counted(silent, 'sample')} of {path} without a label by any annotator; have them labelled",
-            Hint("missing_labels", "skip", "to leave them out"),
-        )
-    return Opinions(bare.take(somebody), silent, given.iloc[somebody].reset_index(drop=True))
+    return Opinions(
+        bare.take(somebody), len(given) - len(somebody), given.iloc[somebody].reset_index(drop=True)
+    )
 
 
 def _options(settings: RunSettings) -> ReadOptions:

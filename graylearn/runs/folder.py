@@ -339,8 +339,9 @@ def _changed(folder: RunFolder, settings: RunSettings) -> str | None:
         ids = samples["id"].to_pylist()
         hashes = samples["sha256"].to_pylist() if "sha256" in samples.column_names else None
         changed = what_changed(data, saved.origin.form, ids, hashes, saved.fingerprint)
-        if changed is None and saved.origin.form == "folder" and settings.unreadable == "stop":
-            changed = next((f"{data / name} is new" for name in other_images(data, ids)), None)
+        if changed is None and saved.origin.form == "folder":
+            known = {*ids, *saved.origin.unread}
+            changed = next((f"{data / name} is new" for name in other_images(data, known)), None)
     except (KeyError, OSError, ValueError):
         return None  # the run is damaged, or the data are gone: what needs them will say so
     return changed

@@ -45,7 +45,6 @@ from graylearn.runs.prepare import (
     options_of,
     settled,
     size_of,
-    tell_left_out,
     test_set,
 )
 from graylearn.runs.progress import RunProgress
@@ -141,9 +140,9 @@ def find_in_parts(opened: Prepared, reading: Blocks, stages: Path, progress: Run
     if len(left_out) and origin.form == "folder":  # apply compares those that are samples
         names = [reading.names[row] for row in rows]
         fingerprint = FORMATS[origin.form].fingerprint(Path(origin.path), names)[0]
+        origin = replace(origin, unread=tuple(reading.names[row] for row in left_out))
     elif len(left_out):
         origin = replace(origin, left_out=tuple(left_out.tolist()))
-        tell_left_out(origin, progress)
     looks = np.fromfile(stages / "looks").reshape(-1, _LOOK // 8)
     copies = None
     if settings.duplicates != "off":

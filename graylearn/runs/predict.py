@@ -74,8 +74,8 @@ def predict_blocks(
     With `reject_at`, a share such as 0.99 of the samples that belong, `none_of_these` tells which samples
     score beyond it; their class is left empty. With `coverage`, `classes` names all that cannot be excluded,
     the most probable first, with " | " between. With `only_unlabelled`, only the rows of a table are answered
-    whose label is missing, which a run with `missing_labels="skip"` passed over; they are read as a whole.
-    reading: the settings `separator`, `encoding`, `no_id` and `unreadable`, which are those of the run where
+    whose label is missing, which a run leaves out; they are read as a whole.
+    reading: the settings `separator`, `encoding` and `no_id`, which are those of the run where
     they are left out, and `split`.
     """
     if top < 1:

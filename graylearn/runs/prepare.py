@@ -31,12 +31,12 @@ from graylearn.data.read import read_file, read_with_others
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import chosen_for_test
-from graylearn.data.tables import MISSING_WORDS, check_columns
+from graylearn.data.tables import check_columns
 from graylearn.errors import DataError, SettingsError, are, counted, first_few
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import Encoding
+from graylearn.runs.source import Encoding, other_images
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,10 +97,11 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
         samples, origin, others = read_with_others(path, options_of(settings, size, settings.split))
         check_ids(samples, path)
         fingerprint, hashes = FORMATS[origin.form].fingerprint(path, samples.ids)
+        if hashes is not None:
+            origin = replace(origin, unread=tuple(other_images(path, samples.ids)))
     settings = settled(settings, origin, samples.class_counts, progress)
     if samples.groups is not None:
         progress.say(f"{counted(len(np.unique(samples.groups)), 'group')} by {origin.columns.group!r}")
-    tell_left_out(origin, progress)
     tell_doubts(samples, progress)
     encoding = encoding_of(samples, settings, size)
     progress.say(f"learning from {encoding.words}")
@@ -198,23 +199,6 @@ def tell_doubts(samples: Samples, progress: RunProgress) -> None:
         progress.note(
             f"column {sentences!r} seems to hold texts; --text {sentences} would learn from what they say"
         )
-
-
-def tell_left_out(origin: Origin, progress: RunProgress) -> None:
-    """How many rows of a table are no samples, and what counts as a missing label."""
-    if not origin.left_out:
-        return
-    rows, left_out = counted(len(origin.left_out), "row"), f"{are(len(origin.left_out))} left out"
-    if origin.columns.path is not None or origin.kind == "image":
-        progress.note(f"{rows} without a label, or with an image that cannot be read, {left_out}")
-    elif origin.form == "delimited":
-        words = ", ".join(sorted(MISSING_WORDS - {""}))
-        progress.note(
-            f"{rows} without a label {left_out}: empty cells, and where labels are numbers also {words}; "
-            "where they are words, these are classes"
-        )
-    else:
-        progress.note(f"{rows} without a label {left_out}")
 
 
 def _held_out(samples: Samples, settings: RunSettings) -> np.ndarray:

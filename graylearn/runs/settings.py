@@ -36,8 +36,6 @@ class Reading:
     without: tuple[str, ...] = ()
     """A column to leave out: one that new samples would not have, or that names them; may be repeated, or
     hold several with commas between."""
-    missing_labels: Literal["stop", "skip"] = "stop"
-    """Whether a row of a table without a label stops the run or is left out."""
     text: str | None = None
     """The column of texts, which makes the samples texts."""
     path: str | None = None
@@ -53,8 +51,6 @@ class Reading:
     """Of a delimited file."""
     size: int | None = None
     """Pixels a side of decoded images. None: 64, to embed 128."""
-    unreadable: Literal["stop", "skip"] = "stop"
-    """Whether an image that cannot be read stops the run or is left out."""
     features: Features = "auto"
     """Of images: embed by a pretrained network (extra images), or pixels; auto embeds where installed."""
     embedding: str | None = None

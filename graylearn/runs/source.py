@@ -6,7 +6,7 @@ Nothing here imports torch: `apply` needs none.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -110,7 +110,7 @@ def check_unchanged(
         raise DataError(f"{changed} since it was audited; audit it anew, or bring the old state back")
 
 
-def other_images(data: Path, ids: Sequence[str]) -> list[str]:
+def other_images(data: Path, ids: Iterable[str]) -> list[str]:
     """Images in the class folders of `data` that are none of these: new ones, or ones that cannot be read."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is no image was told when it was read

@@ -249,6 +249,11 @@ def _listed(audit: Audit, rows: Iterable[int]) -> list[dict[str, Any]]:
 def notes_of(prepared: Prepared, fitted: Fitted, found: Found, crowd: Crowd | None) -> list[str]:
     """What the reader of the findings should know, in plain sentences."""
     notes = [*fitted.audit.notes, *([] if crowd is None else [note_of_crowd(crowd)])]
+    if rows := len(prepared.origin.left_out):
+        what = "label or an image that can be read" if prepared.origin.kind == "image" else "label"
+        notes.append(f"{counted(rows, 'row')} without a {what}: not judged, and kept by apply")
+    if images := len(prepared.origin.unread):
+        notes.append(f"{counted(images, 'image')} that cannot be read: not judged, and not copied by apply")
     held_out = int(prepared.held_out.sum())
     if held_out:
         notes.append(

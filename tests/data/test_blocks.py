@@ -16,7 +16,7 @@ from graylearn.data.formats import Change, _arrow, _base, delimited, format_of, 
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.samples import joined
-from graylearn.errors import DataError
+from graylearn.errors import DataError, DataWarning
 
 
 @pytest.fixture(autouse=True)
@@ -93,21 +93,19 @@ def test_blocks_of_images_that_cannot_be_read_are_passed_over(tmp_path, source, 
         labels = [name[0] for name in names]
         data = datasets.Dataset.from_dict({"picture": records, "label": labels}, features=kinds)
 
-    def rows(unreadable):
-        blocks = open_blocks(data, ReadOptions(size=8, unreadable=unreadable))
+    def rows():
+        blocks = open_blocks(data, ReadOptions(size=8))
         found = list(blocks.read(tuple(blocks.label_counts())))
         assert found[-1].end == 11
         return np.concatenate([block.rows for block in found]).tolist()
 
-    with pytest.raises(DataError, match="cannot be read"):
-        rows("stop")
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         if len(unread) < 11:
-            assert rows("skip") == [number for number in range(11) if number not in unread]
+            assert rows() == [number for number in range(11) if number not in unread]
         else:
             with pytest.raises(DataError, match="none of the"):
-                rows("skip")
+                rows()
     assert len(unread) == 11 or any("they are left out" in str(each.message) for each in told)
 
 
@@ -222,8 +220,9 @@ def test_ids_that_stand_in_several_blocks_are_told(tmp_path, name):
     assert counts == {"x": 200, "y": 200}
     frame.loc[[1, 398], "label"] = None  # no samples, where such rows are left out
     write_rows(frame, path)
-    options = ReadOptions(label="label", id="key", missing_labels="skip")
-    assert open_blocks(path, options).label_counts() == {"x": 199, "y": 199}
+    options = ReadOptions(label="label", id="key")
+    with pytest.warns(DataWarning, match="2 of 400 labels are missing; these rows are left out"):
+        assert open_blocks(path, options).label_counts() == {"x": 199, "y": 199}
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
@@ -238,8 +237,9 @@ def test_blocks_without_a_label_are_passed_over(tmp_path, name, unlabelled):
     frame = pd.DataFrame({"a": np.arange(400.0), "label": list("xy") * 200})
     frame.loc[frame.index[unlabelled], "label"] = None
     write_rows(frame, tmp_path / name)
-    blocks = open_blocks(tmp_path / name, ReadOptions(label="label", missing_labels="skip"))
-    counts = blocks.label_counts()
+    blocks = open_blocks(tmp_path / name, ReadOptions(label="label"))
+    with pytest.warns(DataWarning, match="labels are missing"):
+        counts = blocks.label_counts()
     labelled = np.flatnonzero(frame["label"].notna())
     assert counts == {"x": len(labelled) // 2, "y": len(labelled) // 2}
     found = list(blocks.read(tuple(counts)))
@@ -252,4 +252,4 @@ def test_blocks_without_a_label_are_passed_over(tmp_path, name, unlabelled):
 def test_data_without_any_label_are_refused(tmp_path):
     write_rows(pd.DataFrame({"a": np.arange(400.0), "label": [None] * 400}), tmp_path / "rows.csv")
     with pytest.raises(DataError, match="column 'label': every label is missing"):
-        open_blocks(tmp_path / "rows.csv", ReadOptions(label="label", missing_labels="skip"))
+        open_blocks(tmp_path / "rows.csv", ReadOptions(label="label"))

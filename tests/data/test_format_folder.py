@@ -32,10 +32,8 @@ def test_a_single_image_has_no_label(tmp_path):
 def test_nobody_is_waited_for(tmp_path):
     path = example(tmp_path)
     os.mkfifo(path / "dog" / "7.png")
-    with pytest.raises(DataError, match=r"7\.png \(it is no file\)"):
-        read(path, cache=tmp_path / "cache")
-    with pytest.warns(DataWarning, match="1 of 7 images cannot be read"):
-        assert len(read(path, cache=tmp_path / "cache", unreadable="skip")) == 6
+    with pytest.warns(DataWarning, match=r"1 of 7 images cannot be read .*7\.png \(it is no file\)"):
+        assert len(read(path, cache=tmp_path / "cache")) == 6
     for ending in ("csv", "npz", "xlsx", "parquet", "sqlite"):
         os.mkfifo(tmp_path / f"a.{ending}")
         with pytest.raises(DataError, match="is no file and no folder"):

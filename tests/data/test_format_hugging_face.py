@@ -9,7 +9,7 @@ from graylearn.audit import Audit
 from graylearn.data.formats import Change, format_of
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
-from graylearn.errors import DataError
+from graylearn.errors import DataError, DataWarning
 
 
 def example(folder):
@@ -67,12 +67,13 @@ def test_a_dataset_is_rewritten_whole_or_not_at_all(tmp_path, monkeypatch):
 def test_rows_without_a_label_are_left_out_and_shift_nobody(tmp_path):
     words = {"size": [1.5, 2.5, 3, 4, 5, 6], "label": ["cat", None, "dog", "cat", "dog", None]}
     datasets.Dataset.from_dict(words).save_to_disk(str(tmp_path / "pets"))
-    samples, origin = read_file(tmp_path / "pets", ReadOptions(missing_labels="skip"))
+    with pytest.warns(DataWarning, match="2 of 6 labels are missing"):
+        samples, origin = read_file(tmp_path / "pets", ReadOptions())
     assert samples.ids.tolist() == [0, 2, 3, 4]
     assert samples.classes == ("cat", "dog")
     assert (origin.left_out, origin.columns.label) == ((1, 5), "label")
     change = Change([""] * 4, [""] * 4, [True, False, True, True], [0, 1, 2, 0]).with_rows(origin.left_out)
     format_of(tmp_path / "pets").rewrite(tmp_path / "pets", tmp_path / "clean", origin, change)
     clean = datasets.load_from_disk(str(tmp_path / "clean"))
-    assert clean["size"][:] == [1.5, 4, 5]
-    assert clean["label"][:] == ["cat", "cat", "cat"]
+    assert clean["size"][:] == [1.5, 2.5, 4, 5, 6]
+    assert clean["label"][:] == ["cat", None, "cat", "cat", None]

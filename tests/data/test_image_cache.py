@@ -13,7 +13,7 @@ from PIL import Image
 from graylearn.data.images import decode
 from graylearn.data.images.cache import cache_images
 from graylearn.data.images.decode import decode_image
-from graylearn.errors import DataError
+from graylearn.errors import DataWarning
 
 
 def encoded(image: Image.Image, kind: str = "PNG", **options) -> bytes:
@@ -128,23 +128,21 @@ def test_pixels_in_order(folder, tmp_path, monkeypatch, workers):
     assert not cached.images.flags.writeable
     assert cached.images[:, 0, 0, 0].tolist() == [level * 20 for level in range(10)]
     assert cached.kept.tolist() == list(range(10))
-    assert cached.failed == ()
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_unreadable_files_are_listed_and_stop_or_are_skipped(folder, tmp_path, workers):
+def test_unreadable_files_are_listed_and_left_out(folder, tmp_path, workers):
     files = files_of(folder)
     files[3].write_bytes(b"not an image")
     files[7].unlink()
-    with pytest.raises(DataError) as caught:
-        cache_images(files, size=8, folder=tmp_path / "cache", workers=workers)
-    assert "2 of 10 images cannot be read" in str(caught.value)
-    assert f"{files[3]} (is not an image that Pillow knows)" in str(caught.value)
-    assert f"{files[7]} (No such file" in str(caught.value)
-    cached = cache_images(files, size=8, folder=tmp_path / "cache", unreadable="skip", workers=workers)
+    with pytest.warns(DataWarning) as caught:
+        cached = cache_images(files, size=8, folder=tmp_path / "cache", workers=workers)
+    told = str(caught[0].message)
+    assert "2 of 10 images cannot be read" in told
+    assert f"{files[3]} (is not an image that Pillow knows)" in told
+    assert f"{files[7]} (No such file" in told
     assert cached.kept.tolist() == [0, 1, 2, 4, 5, 6, 8, 9]
     assert cached.images[:, 0, 0, 0].tolist() == [level * 20 for level in cached.kept]
-    assert [path for path, _ in cached.failed] == [files[3], files[7]]
 
 
 def test_second_run_reads_no_file(folder, tmp_path, monkeypatch):

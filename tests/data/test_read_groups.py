@@ -76,7 +76,8 @@ def test_names_of_groups_are_as_written(csv):
 
 def test_rows_that_are_left_out(csv):
     path = csv("x,label,video\n1,a,v\n2,,v\n3,b,w\n4,a,w\n5,b,v\n")
-    samples = gl.read(path, group="video", missing_labels="skip")
+    with pytest.warns(DataWarning, match="1 of 5 labels is missing"):
+        samples = gl.read(path, group="video")
     assert samples.ids.tolist() == [2, 4, 5, 6]
     assert together(samples.groups) == [[0, 3], [1, 2]]
 
@@ -94,7 +95,7 @@ def listed(tmp_path, image_cache):
 
 def test_images_that_a_table_lists(listed):
     with pytest.warns(DataWarning, match="left out"):
-        samples = gl.read(listed, group="video", unreadable="skip", size=8)
+        samples = gl.read(listed, group="video", size=8)
     assert samples.ids.tolist() == ["0.png", "2.png", "4.png", "5.png"]
     assert together(samples.groups) == [[0], [1, 3], [2]]
     assert samples.kind == "image"
@@ -110,10 +111,12 @@ def test_images_of_a_dataset(tmp_path, image_cache):
     stored[1]["bytes"] = b"torn"
     columns = {"image": stored, "label": ["cat", "dog"] * 3, "video": ["a", "a", "b", None, None, "b"]}
     dataset = datasets.Dataset.from_dict(columns, features=features)
-    samples = gl.read(dataset, group="video", unreadable="skip", size=8)
+    with pytest.warns(DataWarning, match="1 of 6 images"):
+        samples = gl.read(dataset, group="video", size=8)
     assert together(samples.groups) == [[0], [1, 4], [2], [3]]
     dataset.save_to_disk(str(tmp_path / "frames"))
-    again, origin = read_file(tmp_path / "frames", ReadOptions(group="video", unreadable="skip", size=8))
+    with pytest.warns(DataWarning, match="1 of 6 images"):
+        again, origin = read_file(tmp_path / "frames", ReadOptions(group="video", size=8))
     assert again.groups.tolist() == samples.groups.tolist()
     assert origin.columns == Columns("label", group="video")
 

@@ -69,12 +69,10 @@ def test_classes_of_a_saved_model(folder, options):
         read(folder, classes=("dog",), **options)
 
 
-def test_unreadable_images_stop_or_are_skipped(folder, options):
+def test_unreadable_images_are_left_out(folder, options):
     (folder / "dog" / "b.png").write_bytes(b"broken")
-    with pytest.raises(DataError, match=r"1 of 4 images cannot be read: .*dog/b\.png"):
-        read(folder, **options)
     with pytest.warns(DataWarning, match=r"1 of 4 images cannot be read and is left out: .*dog/b\.png"):
-        samples = read(folder, unreadable="skip", **options)
+        samples = read(folder, **options)
     assert samples.ids.tolist() == ["Cat/B.JPG", "Cat/c.bmp", "dog/images/a.png"]
     assert samples.y.tolist() == [0, 0, 1]
 
@@ -128,7 +126,7 @@ def test_manifest(folder, options):
 def test_broken_manifests(folder, options):
     manifest = folder / "labels.csv"
     manifest.write_text("path,label\ndog/b.png,dog\ndog/gone.png,dog\n")
-    with pytest.raises(DataError, match=r"gone\.png \(No such file"):
+    with pytest.warns(DataWarning, match=r"gone\.png \(No such file"):
         read(manifest, **options)
     manifest.write_text("path,label\ndog/b.png,dog\ndog/b.png,cat\n")
     with pytest.raises(DataError, match=r"id 'dog/b\.png' occurs more than once"):
@@ -142,10 +140,8 @@ def test_rows_without_a_path_are_left_out_where_told(folder, options):
     manifest = folder / "labels.csv"
     manifest.write_text("path,label\ndog/b.png,dog\n,cat\nCat/c.bmp,cat\n")
     told = r"1 path in column 'path' is missing \(line 3\)"
-    with pytest.raises(DataError, match=told + "; fill them in, or pass unreadable='skip' to leave those"):
-        read(manifest, **options)
     with pytest.warns(DataWarning, match=told + ": left out"):
-        samples, origin = read_file(manifest, ReadOptions(unreadable="skip", **options))
+        samples, origin = read_file(manifest, ReadOptions(**options))
     assert samples.ids.tolist() == ["dog/b.png", "Cat/c.bmp"]
     assert samples.y.tolist() == [1, 0]
     assert origin.left_out == (1,)
@@ -153,7 +149,7 @@ def test_rows_without_a_path_are_left_out_where_told(folder, options):
     with pytest.raises(
         DataError, match=r"2 paths in column 'path' are missing \(lines 2, 3\); fill them in$"
     ):
-        read(manifest, path="path", unreadable="skip", **options)
+        read(manifest, path="path", **options)
 
 
 def test_hugging_face_images(options):
@@ -172,7 +168,8 @@ def test_hugging_face_images(options):
         {"image": [{"bytes": b"no", "path": None}, {"bytes": None, "path": "gone.png"}], "label": [0, 1]},
         features=features,
     )
-    with pytest.raises(DataError, match="2 of 2 images of the dataset"):
+    with pytest.raises(DataError, match="none of the 2 images of the dataset"):
         read(broken, **options)
     mixed = datasets.concatenate_datasets([broken, dataset])
-    assert read(mixed, unreadable="skip", **options).ids.tolist() == [2, 3, 4]
+    with pytest.warns(DataWarning, match="2 of 5 images"):
+        assert read(mixed, **options).ids.tolist() == [2, 3, 4]

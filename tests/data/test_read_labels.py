@@ -12,18 +12,6 @@ def test_a_label_that_spells_missing_is_a_class_of_its_own(csv):
     assert samples.classes == ("DE", "NA", "null")
 
 
-@pytest.mark.parametrize(
-    ("content", "lines"),
-    [("a,label\n1,x\n2,\n3,  \n4,y\n", "lines 3, 4"), ("a,label\n1,0\n2,\n3,1\n", "line 3")],
-)
-def test_empty_labels_are_named_by_line(csv, content, lines):
-    path = csv(content)
-    with pytest.raises(DataError, match=lines) as caught:
-        read(path)
-    assert str(path) in str(caught.value)
-    assert "column 'label'" in str(caught.value)
-
-
 def test_a_header_that_stands_again_among_the_rows_is_refused(csv):
     with pytest.raises(DataError, match=r"names of the columns stand again in lines 4, 6; remove"):
         read(csv("id,a,label\n1,1,x\n2,2,y\nid,a,label\n3,3,x\nid,a,label\n"))
@@ -47,7 +35,7 @@ def test_ids_and_labels_that_numbers_cannot_hold_are_as_written(csv, ids):
     if "e" not in one:
         rows = f"1,{one}\n2,{two}\n3,{three}\n"
         assert read(csv("a,label\n" + rows)).classes == tuple(sorted(ids))
-        with pytest.raises(DataError, match=r"1 of 4 labels is missing \(line 5\)"):
+        with pytest.warns(DataWarning, match=r"1 of 4 labels is missing \(line 5\)"):
             read(csv("a,label\n" + rows + "4,\n"))
 
 
@@ -156,18 +144,25 @@ def test_classes_of_a_saved_model_keep_their_order(csv):
         read(path, classes=("y", "z"))
 
 
-def test_rows_without_a_label_can_be_skipped(csv):
+def test_rows_without_a_label_are_left_out(csv):
     path = csv("a,b,label\n1,red,x\n2,blue,\n3,red,y\n4,blue,  \n5,red,x\n")
-    with pytest.raises(
-        DataError, match="fill them in, or pass missing_labels='skip' to leave those rows out"
-    ):
-        read(path)
-    samples = read(path, missing_labels="skip")
+    with pytest.warns(DataWarning, match=r"dirty\.csv, column 'label': 2 of 5 .* \(lines 3, 5\)"):
+        samples = read(path)
     assert samples.ids.tolist() == [2, 4, 6]
     assert samples.x["a"].tolist() == [1, 3, 5]
     assert samples.y.tolist() == [0, 1, 0]
     numbers = csv("a,label\n1,007\n2,\n3,8\n", "numbers.csv")
-    assert read(numbers, missing_labels="skip").classes == ("007", "8")
-    for way in ("skip", "stop"):  # to skip them all would not help
-        with pytest.raises(DataError, match="every label is missing; fill them in, or pass label= to name"):
-            read(csv("a,label\n1,\n2,\n"), missing_labels=way)
+    with pytest.warns(DataWarning, match="1 of 3 labels is missing"):
+        assert read(numbers).classes == ("007", "8")
+
+
+def test_a_column_that_is_mostly_empty_has_to_be_named(csv):
+    with pytest.raises(DataError, match="every label is missing; fill them in, or pass label= to name"):
+        read(csv("a,label\n1,\n2,\n"))
+    mostly = csv("a,label\n1,\n2,\n3,\n4,y\n5,x\n")
+    with pytest.raises(
+        DataError, match=r"3 of 5 labels are missing \(lines 2, 3, 4\); .* pass label='label'"
+    ):
+        read(mostly)
+    with pytest.warns(DataWarning, match="these rows are left out"):
+        assert read(mostly, label="label").ids.tolist() == [5, 6]

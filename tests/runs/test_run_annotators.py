@@ -107,10 +107,6 @@ def test_what_cannot_be_is_refused(folder, tmp_path):
         ("sample,annotator,label\n001,anna,ant\n,ben,ant\n", "names the sample ''"),
         ("sample,annotator,label\n001,anna,ant\n001,,ant\n", "1 label of no annotator; fill in column"),
         ("sample,annotator,label\n001,anna,ant\n001,anna,bee\n", "anna labels '001' twice"),
-        (
-            "sample,annotator,label\n001,anna,ant\n",
-            "89 samples .* without a label by any annotator; .* or pass missing_labels='skip'",
-        ),
         ("a,b\n1,2\n", "expected sample, annotator, label"),
     ):
         (tmp_path / "long.csv").write_text(content)
@@ -126,9 +122,7 @@ def test_samples_go_by_their_line_in_the_data(folder, tmp_path, name, parts):
     table = pd.read_csv(path / "wide.csv", sep=";").drop(columns="id")
     table.loc[:4, PEOPLE] = None
     (table.to_csv if name == "wide.csv" else table.to_excel)(tmp_path / name, index=False)
-    settings = RunSettings(
-        command="audit", data=str(tmp_path / name), annotators=tuple(PEOPLE), missing_labels="skip", **parts
-    )
+    settings = RunSettings(command="audit", data=str(tmp_path / name), annotators=tuple(PEOPLE), **parts)
     summary = start(settings, tmp_path / "run", progress=RunProgress(quiet=True))
     below = list(range(7, 92))  # the header, and five that nobody labelled
     assert pd.read_parquet(tmp_path / "run" / "audit.parquet")["id"].tolist() == below

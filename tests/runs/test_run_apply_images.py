@@ -122,14 +122,14 @@ def test_rows_of_unreadable_images_shift_nobody(tmp_path, finished, photos, endi
     write[ending](data)
     first, third = ("3", "1") if named else (paths[2], paths[4])
     with pytest.warns(DataWarning, match=r"1 of 5 images cannot be read and is left out: .*0\.png"):
-        run = finished(data, {first: None, third: "cat"}, features="pixels", size=8, unreadable="skip")
+        run = finished(data, {first: None, third: "cat"}, features="pixels", size=8)
     assert write_tasks(run, tmp_path / "tasks.json")["tasks"] == 2
     shown = [task["data"]["image"] for task in json.loads((tmp_path / "tasks.json").read_text())]
     assert shown == [str(tmp_path / paths[2]), str(tmp_path / paths[4])]
     summary = apply_decisions(run, decide(tmp_path, f"{first},drop,", f"{third},relabel,cat"), clean)
     found = read[ending](clean)
-    assert found["path"].tolist() == [paths[0], paths[3], paths[4]]
-    assert found["label"].tolist() == ["cat", "dog", "cat"]
+    assert found["path"].tolist() == [paths[0], paths[1], paths[3], paths[4]]
+    assert found["label"].tolist() == ["cat", "dog", "dog", "cat"]
     assert (summary["kept"], summary["dropped"], summary["relabelled"]) == (3, 1, 1)
 
 
@@ -137,7 +137,7 @@ def test_images_of_a_folder_that_were_not_audited_are_told(tmp_path, finished, p
     (photos / "dog" / "0.png").write_bytes(b"broken")
     Image.new("RGB", (8, 8)).save(photos / "beside.png")
     with pytest.warns(DataWarning):
-        run = finished(photos, {"dog/3.png": None}, features="pixels", size=8, unreadable="skip")
+        run = finished(photos, {"dog/3.png": None}, features="pixels", size=8)
     assert write_tasks(run, tmp_path / "tasks.json")["tasks"] == 1  # and warns of nothing again
     (photos / "new").mkdir()
     summary = apply_decisions(run, None, tmp_path / "clean", suspects="drop")

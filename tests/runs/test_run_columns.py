@@ -11,7 +11,7 @@ from graylearn.data.formats import Origin
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.tables import table_from_pandas
-from graylearn.errors import DataError
+from graylearn.errors import DataError, DataWarning
 from graylearn.runs import run
 from graylearn.runs.predict import options_for_new
 from graylearn.runs.prepare import prepare
@@ -86,14 +86,11 @@ def test_the_decimal_mark_of_the_data_holds_for_new_samples(tmp_path):
     assert samples.x["a"].tolist()[::3] == [0.0, 2.25]
 
 
-def test_rows_without_a_label_are_left_out_where_that_is_asked_for(tmp_path, capsys):
+def test_rows_without_a_label_are_left_out(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("a,label\n" + "".join(f"{row},{('x', 'y', '')[row % 3]}\n" for row in range(30)))
-    with pytest.raises(DataError, match="10 of 30 labels are missing"):
-        prepare(RunSettings(data=str(path)), tmp_path, RunProgress(quiet=True))
-    chosen = RunSettings(data=str(path), missing_labels="skip")
-    prepared = prepare(chosen, tmp_path, RunProgress())
-    assert "note: 10 rows without a label are left out: empty cells, and" in capsys.readouterr().err
+    with pytest.warns(DataWarning, match="10 of 30 labels are missing"):
+        prepared = prepare(RunSettings(data=str(path)), tmp_path, RunProgress())
     assert len(prepared.everything) == 20
     assert prepared.origin.left_out == tuple(range(2, 30, 3))
 

@@ -84,7 +84,7 @@ def test_images_that_cannot_be_read_shift_no_answer(tmp_path, monkeypatch):
     train = pd.DataFrame({"path": names, "label": ["x", "y"] * 15})
     train.to_csv(tmp_path / "train.csv", index=False)
     settings = RunSettings(
-        data=str(tmp_path / "train.csv"), features="pixels", size=8, epochs=1, refine=False, unreadable="skip"
+        data=str(tmp_path / "train.csv"), features="pixels", size=8, epochs=1, refine=False
     )
     run(settings, tmp_path / "run", progress=QUIET)
     (tmp_path / "bad.png").write_bytes(b"no image")

@@ -94,8 +94,7 @@ def note_labels(
         if count and isinstance(label, str) and label.strip() in _NO_LABEL:
             told = DataWarning(
                 f"the label {str(label)!r}, given {counted(int(count), 'time')}, counts as a class; if it "
-                "means that no label is known, leave those samples out: in a table empty these cells and "
-                "skip missing labels (on the command line with --missing-labels skip)"
+                "means that no label is known, leave those samples out: in a table empty these cells"
             )
             told.about = f"the label {str(label)!r}"
             warn(told)

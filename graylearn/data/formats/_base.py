@@ -49,6 +49,8 @@ class Origin:
     """All columns of a table, in order."""
     left_out: tuple[int, ...] = ()
     """Rows of a table that are no samples: their labels are missing, or their images cannot be read."""
+    unread: tuple[str, ...] = ()
+    """Images of a folder that cannot be read."""
     unit: str = "row"
     """What the ids of a table count where no column gives them, as of `RawTable`."""
     separator: str | None = None
@@ -68,7 +70,13 @@ class Origin:
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> Origin:
         """What `to_json` gave; a TypeError or ValueError where it cannot have been that."""
-        kinds: dict[str, Any] = {"columns": dict, "names": list, "left_out": list, "split": str | None}
+        kinds: dict[str, Any] = {
+            "columns": dict,
+            "names": list,
+            "split": str | None,
+            "left_out": list,
+            "unread": list,
+        }
         kinds |= dict.fromkeys(("separator", "decimal"), str | None)
         for name, value in saved.items():
             if not isinstance(value, kinds.get(name, str)):
@@ -81,8 +89,8 @@ class Origin:
                 raise ValueError(f"columns.{name} is {shortened(repr(column))}")
         if len(saved.get("separator") or ",") != 1:
             raise ValueError(f"separator is {shortened(repr(saved['separator']))}")
-        left_out = tuple(saved.get("left_out", ()))
-        return cls(**{**saved, "names": names, "left_out": left_out, "columns": columns})
+        without = {name: tuple(saved.get(name, ())) for name in ("left_out", "unread")}
+        return cls(**{**saved, **without, "names": names, "columns": columns})
 
 
 @dataclass(frozen=True)
@@ -115,14 +123,14 @@ class Change:
             raise DataError(f"{path} has {rows} rows where {len(self.keep)} samples were read")
 
     def with_rows(self, left_out: Sequence[int]) -> Change:
-        """The same for all rows of a table, of which those at `left_out` are no samples and go."""
+        """The same for all rows of a table, of which those at `left_out` are no samples and stay."""
         if not left_out:
             return self
         n, gone = len(self.keep) + len(left_out), set(left_out)
         rows = [row for row in range(n) if row not in gone]  # of each sample
         if len(rows) != len(self.keep):
             raise DataError("the run does not tell which rows are its samples; make it anew")
-        whole = Change([""] * n, [""] * n, [False] * n, list(range(n)))
+        whole = Change([""] * n, [""] * n, [True] * n, list(range(n)))
         for index, row in enumerate(rows):
             whole.ids[row], whole.labels[row] = self.ids[index], self.labels[index]
             whole.keep[row], whole.label_of[row] = self.keep[index], rows[self.label_of[index]]

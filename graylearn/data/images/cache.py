@@ -14,7 +14,6 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from filelock import FileLock
@@ -22,7 +21,7 @@ from filelock import FileLock
 from graylearn.data.atomic import flush, replacing_folder
 from graylearn.data.images.decode import CHANNELS, decode_all
 from graylearn.data.options import ReadOptions
-from graylearn.errors import DataError, Hint, SettingsError, are, first_few, warn
+from graylearn.errors import DataError, SettingsError, are, first_few, warn
 from graylearn.paths import default_cache_folder
 
 _FORMAT = 1  # part of every key: raise it when the same files would give other pixels
@@ -41,8 +40,6 @@ class CachedImages:
     """(M, size, size, 3) uint8, memory-mapped and read-only."""
     kept: np.ndarray
     """(M,) int64: the index of each image among the given paths."""
-    failed: tuple[tuple[Path, str], ...]
-    """(path, reason) of each file that could not be read."""
 
 
 def cache_images(
@@ -50,17 +47,14 @@ def cache_images(
     *,
     size: int,
     folder: str | Path | None = None,
-    unreadable: Literal["stop", "skip"] = "stop",
     workers: int | None = None,
 ) -> CachedImages:
     """Decode image files to `size` pixels a side (see `decode_image`), or find them decoded.
 
-    `folder` holds the caches (None: `default_cache_folder()`). `unreadable` "stop" raises a DataError that
-    lists every unreadable file, "skip" leaves them out. `workers` is the number of decoding threads: 0
-    decodes in this one, None takes one per core.
+    `folder` holds the caches (None: `default_cache_folder()`). A warning lists the files that cannot be read,
+    which are left out. `workers` is the number of decoding threads: 0 decodes in this one, None takes one per
+    core.
     """
-    if unreadable not in ("stop", "skip"):
-        raise SettingsError(f'unreadable is {unreadable!r}; it must be "stop" or "skip"')
     if size < 1:
         raise SettingsError(f"size is {size}; it must be at least 1 pixel")
     if workers is not None and workers < 0:
@@ -77,7 +71,7 @@ def cache_images(
         with FileLock(home / "decoding.lock"):  # whoever waited finds what the other has made
             if not _is_whole(entry, size):
                 _build(entry, files, size, workers)
-    return _open(entry, files, size, unreadable)
+    return _open(entry, files, size)
 
 
 def _cores() -> int:
@@ -102,22 +96,21 @@ def _build(entry: Path, files: list[Path], size: int, workers: int) -> None:
         flush(partial / _META)
 
 
-def _open(entry: Path, files: list[Path], size: int, unreadable: str) -> CachedImages:
-    failed_indices = json.loads((entry / _META).read_text())["failed"]
-    failed = tuple((files[index], reason) for index, reason in failed_indices)
-    check_read([f"{path} ({reason})" for path, reason in failed], len(files), unreadable)
-    kept = np.setdiff1d(np.arange(len(files)), [index for index, _ in failed_indices]).astype(np.int64)
+def _open(entry: Path, files: list[Path], size: int) -> CachedImages:
+    failed = dict(json.loads((entry / _META).read_text())["failed"])
+    tell_unreadable([f"{files[index]} ({reason})" for index, reason in failed.items()], len(files))
+    kept = np.setdiff1d(np.arange(len(files)), list(failed)).astype(np.int64)
     shape = (len(kept), size, size, CHANNELS)
-    return CachedImages(np.memmap(entry / _PIXELS, np.uint8, "r", shape=shape), kept, failed)
+    return CachedImages(np.memmap(entry / _PIXELS, np.uint8, "r", shape=shape), kept)
 
 
-def check_read(failed: Sequence[str], count: int, unreadable: str, of: str = "") -> None:
-    """Refuse images that cannot be read, unless they are to be left out and there are others."""
-    if failed and unreadable == "stop":
-        told = f"{len(failed)} of {count} images{of} cannot be read: {first_few(failed, 20, '; ')}"
-        raise DataError(f"{told}. Mend or remove them", Hint("unreadable", "skip", "to leave them out"))
+def tell_unreadable(failed: Sequence[str], count: int, of: str = "") -> None:
+    """Warn of images that cannot be read, and refuse if there are no others."""
     if len(failed) == count:
         raise NoImagesError(f"none of the {count} images{of} can be read; the first is {failed[0]}")
+    if failed:
+        left_out = f"cannot be read and {are(len(failed))} left out"
+        warn(f"{len(failed)} of {count} images{of} {left_out}: {first_few(failed, 20, '; ')}")
 
 
 def _is_whole(entry: Path, size: int) -> bool:
@@ -149,14 +142,5 @@ def _entry_name(files: list[Path], size: int) -> str:
 
 
 def decode(paths: list[Path], options: ReadOptions) -> CachedImages:
-    """The pixels of image files; a warning lists those that cannot be read and are left out."""
-    cached = cache_images(
-        paths, size=options.size, folder=options.cache, unreadable=options.unreadable, workers=options.workers
-    )
-    if cached.failed:
-        shown = first_few([f"{path} ({reason})" for path, reason in cached.failed], 5, "; ")
-        warn(
-            f"{len(cached.failed)} of {len(paths)} images cannot be read and {are(len(cached.failed))} "
-            f"left out: {shown}"
-        )
-    return cached
+    """The pixels of image files, see `cache_images`."""
+    return cache_images(paths, size=options.size, folder=options.cache, workers=options.workers)

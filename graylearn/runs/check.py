@@ -193,7 +193,7 @@ def check(
             settings.data,
             judged.samples,
             problems,
-            notes=tuple(judged.notes),
+            notes=judged.fitted.audit.notes,
             data_notes=tuple(progress.notes),
         )
         if kept is not None and data.origin.columns.path is None:  # images change, their table does not

@@ -50,7 +50,7 @@ from graylearn.runs.prepare import (
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.source import LABELS
-from graylearn.runs.verdicts import Found, Judged, counted_by
+from graylearn.runs.verdicts import Found
 from graylearn.training.devices import choose
 
 _LOOK = 5 * 8
@@ -149,47 +149,18 @@ def find_in_parts(opened: Prepared, reading: Blocks, stages: Path, progress: Run
         with progress.working("looking for copies"):
             test = opened.shown_test
             copies = copies_in_parts(files, None if test is None else opened.encode(test))
-    scores, kept = _gathered(files, stages / "scores", int(rows[-1]) + 1), whole.kept
-    kinds, sure = counted_by(opened.classes, scores[rows])
-
-    def blocks() -> Iterator[Judged]:
-        for block in reading.read(opened.classes):
-            found = {name: scores[name][block.rows] for name in _SCORES.names or ()}
-            shown = np.flatnonzero(np.isin(block.rows, kept.ids, assume_unique=True))
-            found["because"] = np.full(len(block.rows), "", dtype=object)
-            found["because"][shown] = kept.because[np.searchsorted(kept.ids, block.rows[shown])]
-            every = opened.image_hashes
-            hashes = None if every is None else [every[row] for row in block.rows]
-            nobody = np.zeros(len(block.rows), dtype=bool)
-            yield Judged(block.samples, found, nobody, hashes, shown)
-
-    def page(shown: Samples | None) -> tuple[Prepared, Fitted]:
-        assert shown is not None
-        prepared = replace(
-            opened,
-            origin=origin,
-            fingerprint=fingerprint,
-            shown=shown,
-            train=shown if opened.table is not None else replace(shown, x=whole.features, kind="array"),
-            everything=shown,
-            held_out=np.zeros(len(shown), dtype=bool),
-        )
-        return prepared, replace(fitted, audit=replace(kept, ids=shown.ids))
-
+    scores, kept = _gathered(files, stages / "scores", rows), whole.kept
+    features = Samples(whole.features, kept.label, opened.classes, kept.ids, "array")
     return Found(
-        classes=opened.classes,
-        kinds=kinds,
-        sure=sure,
-        blocks=blocks,
-        page=page,
+        prepared=replace(opened, origin=origin, fingerprint=fingerprint, train=features),
+        fitted=fitted,
+        verdicts={name: scores[name] for name in _SCORES.names or ()},
         contamination=whole.contamination,
         ranges=whole.ranges,
         copies=copies,
         pictures=odd_pictures(looks if len(looks) else None),
-        notes=kept.notes,
         shown=np.searchsorted(rows, kept.ids),
         parts=files.parts,
-        model=fitted.classifier if settings.command == "fit" else None,
     )
 
 
@@ -258,13 +229,14 @@ def audit_all(opened: Prepared, files: PartFiles, progress: RunProgress) -> None
             advance(1)
 
 
-def _gathered(files: PartFiles, path: Path, count: int) -> NDArray[Any]:
-    """(count,) verdicts by row of the data, in a mapped file."""
-    scores = np.memmap(path, _SCORES, "w+", shape=(count,))
+def _gathered(files: PartFiles, path: Path, rows: Ints) -> NDArray[Any]:
+    """(N,) verdicts on the samples, which stand in these rows of the data, in a mapped file."""
+    scores = np.memmap(path, _SCORES, "w+", shape=(len(rows),))
     for folder in files.having("scores.parquet"):
         found = pq.read_table(folder / "scores.parquet")
+        at = np.searchsorted(rows, found["row"].to_numpy())
         for name in _SCORES.names or ():
-            scores[name][found["row"].to_numpy()] = found[name].to_numpy()
+            scores[name][at] = found[name].to_numpy()
     return scores
 
 

@@ -10,7 +10,7 @@ import hashlib
 import os
 import time
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -36,7 +36,7 @@ from graylearn.errors import DataError, SettingsError, are, counted, first_few
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import Encoding, other_images
+from graylearn.runs.source import Encoding, Source, other_images
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +82,22 @@ class Prepared:
     def classes(self) -> tuple[Label, ...]:
         """The classes in order."""
         return self.everything.classes
+
+    @property
+    def source(self) -> Source:
+        """What data.json tells."""
+        return Source(self.origin, self.encoding, self.fingerprint, self.classes)
+
+    def read(self) -> Iterator[tuple[Samples, NDArray[np.bool_], list[str] | None]]:
+        """All samples of the source, a block at a time: with which of them were held out, and the hashes of
+        images in a folder."""
+        if self.blocks is None:
+            yield self.everything, self.held_out, self.image_hashes
+            return
+        for block in self.blocks.read(self.classes):
+            every = self.image_hashes
+            hashes = None if every is None else [every[row] for row in block.rows]
+            yield block.samples, np.zeros(len(block.rows), dtype=bool), hashes
 
     def encode(self, samples: Samples) -> NDArray[np.float32]:
         """(n, D) features of some samples of a block."""

@@ -42,8 +42,6 @@ OVERLAP = {"none": "no: each sample has one true class", "possible": "yes", "aut
 
 def make_report(
     folder: RunFolder,
-    prepared: Prepared,
-    fitted: Fitted,
     found: Found,
     crowd: Crowd | None,
     summary: dict[str, Any],
@@ -53,7 +51,7 @@ def make_report(
 
     Gives its fingerprint, which decisions made in it carry.
     """
-    audit = fitted.audit
+    prepared, fitted, audit = found.prepared, found.fitted, found.fitted.audit
     table = audit.table.assign(
         id=audit.ids if audit.ids.dtype.kind in "iu" else audit.ids.astype(str),
         label=[str(label) for label in audit.table["label"]],

@@ -34,8 +34,7 @@ from graylearn.runs.pictures import looks_of, odd_pictures
 from graylearn.runs.prepare import Prepared, prepare, tight
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings, absolute
-from graylearn.runs.source import Source
-from graylearn.runs.verdicts import FOUND, Found, Judged, counted_by, summary_of, write_verdicts
+from graylearn.runs.verdicts import FOUND, Found, summary_of, write_verdicts
 from graylearn.training import train
 from graylearn.training.devices import choose
 from graylearn.training.processes import led
@@ -103,12 +102,11 @@ def _made(
         data = replace(data, settings=replace(settings, features=data.settings.features))
     check_same_data(folder, data.origin.path, data.fingerprint)
     folder.write_settings(data.settings)
-    folder.write_source(Source(data.origin, data.encoding, data.fingerprint, data.classes))
+    folder.write_source(data.source)
     found = find(data, folder.stages, progress)
     with progress.working("writing the verdicts", found.samples) as advance:
-        shown = write_verdicts(folder, found, advance)
-    prepared, fitted = found.page(shown)
-    rows = [{"fit": fit, **row} for fit, rows in fitted.logs.items() for row in rows]
+        found = found.showing(write_verdicts(folder, found, advance))
+    rows = [{"fit": fit, **row} for fit, rows in found.fitted.logs.items() for row in rows]
     write_text(folder.log, "".join(json.dumps(row) + "\n" for row in rows))
     if found.model is not None:
         with replacing_folder(folder.model) as partial:  # in place of one that a killed run may have left
@@ -116,13 +114,12 @@ def _made(
         if (why := unexportable(found.model)) is not None:
             progress.say(why)
     if crowd is not None:
-        crowd = crowd_of_samples(crowd, folder, prepared.origin)
-    made = prepared, fitted, found, crowd
-    summary = summary_of(*made, folder, time.perf_counter() - began)
+        crowd = crowd_of_samples(crowd, folder, found.prepared.origin)
+    summary = summary_of(found, crowd, folder, time.perf_counter() - began)
     summary["data_notes"] = progress.notes
     with progress.working("writing the report"):
-        summary["fingerprint"] = report.make_report(folder, *made, summary, environment)
-    folder.write_source(Source(prepared.origin, data.encoding, prepared.fingerprint, data.classes))
+        summary["fingerprint"] = report.make_report(folder, found, crowd, summary, environment)
+    folder.write_source(found.prepared.source)
     return summary
 
 
@@ -157,21 +154,13 @@ def find(prepared: Prepared, stages: Path, progress: RunProgress) -> Found:
     """Audit the data, and learn from them if told so, as one part in memory or as many in files."""
     if prepared.blocks is not None:
         return find_in_parts(prepared, prepared.blocks, stages, progress)
-    fitted = fit_stages(prepared, stages, progress)
-    audit = fitted.audit
-    verdicts = {name: getattr(audit, name) for name in FOUND}
-    kinds, sure = counted_by(audit.classes, verdicts)
-    judged = Judged(prepared.everything, verdicts, prepared.held_out, prepared.image_hashes)
+    fitted, shown = fit_stages(prepared, stages, progress), prepared.shown
     return Found(
-        classes=audit.classes,
-        kinds=kinds,
-        sure=sure,
-        blocks=lambda: iter([judged]),
-        page=lambda _: (prepared, fitted),
-        contamination=audit.contamination,
-        ranges=audit.ranges,
-        copies=copies_among(prepared.shown, prepared.shown_test, prepared.settings.duplicates, progress),
-        pictures=odd_pictures(looks_of(prepared.shown, prepared.origin)),
-        notes=audit.notes,
-        model=fitted.classifier if prepared.settings.command == "fit" else None,
+        prepared=prepared,
+        fitted=fitted,
+        verdicts={name: getattr(fitted.audit, name) for name in FOUND},
+        contamination=fitted.audit.contamination,
+        ranges=fitted.audit.ranges,
+        copies=copies_among(shown, prepared.shown_test, prepared.settings.duplicates, progress),
+        pictures=odd_pictures(looks_of(shown, prepared.origin)),
     )

@@ -6,7 +6,8 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +62,12 @@ class Judged:
 class Found:
     """What was found in the data, in however many parts."""
 
-    classes: Sequence[Label]
-    """Those that the codes stand for."""
-    kinds: NDArray[np.int64]
-    """(K, 3) samples by class and kind."""
-    sure: int
-    """Suspects that the audit is sure of."""
-    blocks: Callable[[], Iterator[Judged]]
-    """Reads them all, in the order of the data."""
-    page: Callable[[Samples | None], tuple[Prepared, Fitted]]
-    """What the page is made of, given the samples that it shows."""
+    prepared: Prepared
+    """The data, of which the samples that the page shows are in memory."""
+    fitted: Fitted
+    """What was learned, and the audit of these samples."""
+    verdicts: Mapping[str, NDArray[Any]]
+    """(N,) of the names in FOUND, of all samples that were audited, in the order of the data."""
     contamination: Mapping[str, float | None]
     ranges: Mapping[str, tuple[float, float]]
     """As of `Audit`, of all samples."""
@@ -78,26 +75,60 @@ class Found:
     """Among all samples, where they were looked for."""
     pictures: Checks
     """Pictures that show little."""
-    notes: Sequence[str] = ()
-    """What the audit says of the samples together."""
     shown: Ints | None = None
     """The samples of the page, by number; None where these are all that were not held out."""
     parts: int = 1
     """In how many parts the samples were audited."""
-    model: GrayClassifier | None = None
-    """What a fit learned."""
+
+    @property
+    def classes(self) -> Sequence[Label]:
+        """Those that the codes stand for."""
+        return self.fitted.audit.classes
+
+    @cached_property
+    def kinds(self) -> NDArray[np.int64]:
+        """(K, 3) samples by class and kind."""
+        kinds = np.zeros((len(self.classes), len(KINDS)), dtype=np.int64)
+        np.add.at(kinds, (self.verdicts["label"], self.verdicts["kind"]), 1)
+        return kinds
 
     @property
     def samples(self) -> int:
         """How many were audited."""
-        return int(self.kinds.sum())
+        return len(self.verdicts["label"])
 
+    @property
+    def model(self) -> GrayClassifier | None:
+        """What a fit learned."""
+        return self.fitted.classifier if self.prepared.settings.command == "fit" else None
 
-def counted_by(classes: Sequence[Label], found: Mapping[str, Any]) -> tuple[NDArray[np.int64], int]:
-    """(K, 3) samples by class and kind, and how many the audit is sure of; found: label, kind and level."""
-    kinds = np.zeros((len(classes), len(KINDS)), dtype=np.int64)
-    np.add.at(kinds, (found["label"], found["kind"]), 1)
-    return kinds, int((found["level"] == SURE).sum())
+    def blocks(self) -> Iterator[Judged]:
+        """All samples and what was found of them, in the order of the data."""
+        begin, because = 0, self.fitted.audit.because
+        for samples, held_out, hashes in self.prepared.read():
+            end = begin + int((~held_out).sum())
+            found, shown = {name: values[begin:end] for name, values in self.verdicts.items()}, None
+            if self.shown is not None:
+                first, last = np.searchsorted(self.shown, [begin, end])
+                shown = self.shown[first:last] - begin
+                found["because"] = np.full(end - begin, "", dtype=object)
+                found["because"][shown] = because[first:last]
+            yield Judged(samples, found, held_out, hashes, shown)
+            begin = end
+
+    def showing(self, shown: Samples | None) -> Found:
+        """The same with these samples in memory, which the page shows; None: all of them are already."""
+        if shown is None:
+            return self
+        prepared = replace(
+            self.prepared,
+            shown=shown,
+            everything=shown,
+            held_out=np.zeros(len(shown), dtype=bool),
+            train=self.prepared.train if self.prepared.table is None else shown,
+        )
+        audit = replace(self.fitted.audit, ids=shown.ids)
+        return replace(self, prepared=prepared, fitted=replace(self.fitted, audit=audit))
 
 
 def write_verdicts(folder: RunFolder, found: Found, advance: Callable[[int], None]) -> Samples | None:
@@ -157,10 +188,9 @@ def _table(block: Judged, classes: Sequence[Label]) -> pd.DataFrame:
 NOT_REFINED = "not refined: the model learned the labels as they are, for a fit in parts learns no beliefs"
 
 
-def summary_of(
-    prepared: Prepared, fitted: Fitted, found: Found, crowd: Crowd | None, folder: RunFolder, seconds: float
-) -> dict[str, Any]:
+def summary_of(found: Found, crowd: Crowd | None, folder: RunFolder, seconds: float) -> dict[str, Any]:
     """What was found and measured, for people and programs."""
+    prepared, fitted = found.prepared, found.fitted
     audit, settings, labels = fitted.audit, prepared.settings, fitted.test_labels
     is_whole = found.parts == 1  # else the page does not hold the largest scores of all parts
     of_kind = dict(zip(KINDS, found.kinds.sum(axis=0).tolist(), strict=True))
@@ -180,7 +210,7 @@ def summary_of(
         "features": prepared.encoding.words,
         "method": fitted.classifier.method_,
         "audit": audit.mode,
-        "sure": found.sure,
+        "sure": int((found.verdicts["level"] == SURE).sum()),
         "overlap": audit.overlap,
         "judge": audit.judge,
         "contamination": found.contamination,
@@ -192,7 +222,7 @@ def summary_of(
         "pictures": {words: len(which) for words, which in found.pictures.items()},
         "annotators": None if crowd is None else crowd_in_numbers(crowd),
         "id_word": id_word(prepared, audit) or str(prepared.origin.columns.id or "id"),
-        "notes": notes_of(prepared, fitted, found, crowd),
+        "notes": notes_of(found, crowd),
         "refined": fitted.refined,
         "test_samples": 0 if prepared.test is None else len(prepared.test),
         "test": {
@@ -246,8 +276,9 @@ def _listed(audit: Audit, rows: Iterable[int]) -> list[dict[str, Any]]:
     return listed
 
 
-def notes_of(prepared: Prepared, fitted: Fitted, found: Found, crowd: Crowd | None) -> list[str]:
+def notes_of(found: Found, crowd: Crowd | None) -> list[str]:
     """What the reader of the findings should know, in plain sentences."""
+    prepared, fitted = found.prepared, found.fitted
     notes = [*fitted.audit.notes, *([] if crowd is None else [note_of_crowd(crowd)])]
     if rows := len(prepared.origin.left_out):
         what = "label or an image that can be read" if prepared.origin.kind == "image" else "label"

@@ -10,8 +10,7 @@ from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import Source
-from graylearn.runs.verdicts import Judged, write_verdicts
+from graylearn.runs.verdicts import Found, write_verdicts
 
 
 @pytest.fixture
@@ -24,9 +23,7 @@ def finished(tmp_path):
         folder.path.mkdir()
         prepared = prepare(chosen, tmp_path / "stages", RunProgress(quiet=True))
         folder.write_settings(prepared.settings)
-        folder.write_source(
-            Source(prepared.origin, prepared.encoding, prepared.fingerprint, prepared.classes)
-        )
+        folder.write_source(prepared.source)
         train, suspects = prepared.train, suspects or {}
         names, classes = [str(name) for name in train.ids], [str(label) for label in train.classes]
         is_suspect = np.array([name in suspects for name in names])
@@ -44,9 +41,8 @@ def finished(tmp_path):
             "suggested": np.where(is_suspect, suggested, train.y),
             "because": np.full(len(train), "", dtype=object),
         }
-        judged = Judged(prepared.everything, found, prepared.held_out, prepared.image_hashes)
-        whole = SimpleNamespace(classes=train.classes, blocks=lambda: [judged], copies=None, pictures={})
-        write_verdicts(folder, whole, lambda _: None)
+        fitted = SimpleNamespace(audit=SimpleNamespace(classes=train.classes, because=found["because"]))
+        write_verdicts(folder, Found(prepared, fitted, found, {}, {}, None, {}), lambda _: None)
         folder.summary.write_text(json.dumps({}))
         return folder.path
 

@@ -7,8 +7,10 @@ import csv
 import io
 import re
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from graylearn.errors import DataError, DataWarning, Hint, SettingsError, warn
 
@@ -95,20 +97,45 @@ def _decodes(raw: bytes, codec: str) -> bool:
     return True
 
 
-def lines_of(raw: bytes) -> io.TextIOWrapper:
-    """The lines as the csv module wants them: with their ends left on, for a cell may hold some."""
-    return io.TextIOWrapper(io.BytesIO(raw), "utf-8", newline="")
+class Record(NamedTuple):
+    """A row, or a blank line, of delimited text."""
+
+    line: int
+    """That it begins on, from 1."""
+    text: str
+    """It as it stands, line ends included."""
+    cells: list[str]
+    """None of a blank line."""
 
 
-def rows_of(raw: bytes, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """(line that a row begins on, its cells), without blank lines: slow but exact, which pyarrow is not."""
-    reader = csv.reader(lines_of(raw), delimiter=separator)
-    begins = 1
+def records_of(text: str, separator: str) -> Iterator[Record]:
+    """What delimited text holds, in order: slow but exact, which pyarrow is not."""
+    begins, taken = 1, list[str]()
+
+    def lines() -> Iterator[str]:
+        for line in io.StringIO(text, newline=""):  # with their ends, for a cell may hold some
+            taken.append(line)
+            yield line
+
     with any_field_size():
-        for row in reader:
-            if row:
-                yield begins, row
-            begins = reader.line_num + 1
+        for cells in csv.reader(lines(), delimiter=separator):
+            yield Record(begins, "".join(taken), cells)
+            begins += len(taken)
+            taken.clear()
+
+
+def rows_of(raw: bytes, separator: str) -> Iterator[Record]:
+    """The same of UTF-8, without blank lines."""
+    return (record for record in records_of(raw.decode(), separator) if record.cells)
+
+
+def unclosed(raw: bytes, separator: str) -> Record | None:
+    """The last record of text in UTF-8, where a quote opens in it that does not close."""
+    if raw.count(b'"') % 2 == 0:
+        return None
+    text = raw.decode("utf-8", "surrogateescape")
+    last = deque(records_of(f"{text}\n\0", separator), maxlen=1)[0]
+    return None if last.text == "\0" else last
 
 
 @contextmanager
@@ -122,46 +149,21 @@ def any_field_size() -> Iterator[None]:
             csv.field_size_limit(before)
 
 
-def records_of(text: str, separator: str) -> Iterator[tuple[str, bool]]:
-    """(a record as it stands, line ends included; whether it is a row and not a blank line)."""
-    lines = list(io.StringIO(text, newline=""))
-    reader = csv.reader(iter(lines), delimiter=separator)
-    begins = 0
-    with any_field_size():
-        for row in reader:
-            yield "".join(lines[begins : reader.line_num]), bool(row)
-            begins = reader.line_num
-
-
 def cell(record: str, separator: str, column: int) -> str:
     """A cell of a record as it stands, quotes included."""
-    start, end = _spans(record, separator)[column]
-    return record[start:end]
+    return record[slice(*_span(record, separator, column))]
 
 
 def with_cell(record: str, separator: str, column: int, new: str) -> str:
     """The record with another cell, quoted as it is to stand."""
-    start, end = _spans(record, separator)[column]
+    start, end = _span(record, separator, column)
     return record[:start] + new + record[end:]
 
 
-def _spans(record: str, separator: str) -> list[tuple[int, int]]:
-    """Where the cells of a record begin and end, quotes included, the line's end not."""
-    end = len(record.rstrip("\r\n"))
-    spans, at = [], 0
-    while True:
-        start = at
-        if at < end and record[at] == '"':
-            at += 1
-            while at < end:
-                if record[at] == '"':
-                    if record[at + 1 : at + 2] != '"':
-                        break
-                    at += 1
-                at += 1
-        while at < end and record[at] != separator:
-            at += 1
-        spans.append((start, at))
-        if at >= end:
-            return spans
-        at += 1
+def _span(record: str, separator: str, column: int) -> tuple[int, int]:
+    """Where a cell of a record begins and ends, quotes included, the line's end not."""
+    line, at = record.rstrip("\r\n"), 0
+    pattern = re.compile(rf'(?:"(?:[^"]++|"")*+"?)?[^{re.escape(separator)}]*')
+    for _ in range(column):
+        at = pattern.match(line, at).end() + len(separator)  # type: ignore[union-attr]
+    return pattern.match(line, at).span()  # type: ignore[union-attr]

@@ -7,7 +7,7 @@ a larger `alpha` adds OOD samples to those of a smaller one, and `labels` and `f
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.inputs import as_labels, as_rows, as_samples
-from graylearn.data.samples import Samples, checked_index, joined_rows, take_rows
+from graylearn.data.samples import Samples, joined_rows, take_rows
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError, SettingsError, first_few
 
@@ -53,19 +53,10 @@ class Contaminated(Samples):
         """The share of OOD samples."""
         return float(self.is_ood.mean()) if len(self) else 0.0
 
-    def take(self, index: Any) -> Contaminated:
-        """The samples at `index` with their truth; see Samples.take."""
-        index = checked_index(index, len(self))
-        names = ("y", "ids", *TRUTH) if self.groups is None else ("y", "ids", "groups", *TRUTH)
-        rows = {name: getattr(self, name)[index] for name in names}
-        return replace(self, x=take_rows(self.x, index), **rows)
-
     def clean(self) -> Samples:
         """The in-distribution samples alone with their true labels: what an oracle would train on."""
-        inside = np.flatnonzero(~self.is_ood)
-        x = take_rows(self.x, inside)
-        groups = None if self.groups is None else self.groups[inside]
-        return Samples(x, self.true_y[inside], self.classes, self.ids[inside], self.kind, groups=groups)
+        own = self.take(~self.is_ood)
+        return Samples(own.x, own.true_y, own.classes, own.ids, own.kind, groups=own.groups)
 
 
 def contaminate(
@@ -114,63 +105,65 @@ def contaminate(
     ```
     """
     _check_settings(alpha, labels, flip, on_shortage, seed)
-    inside = _as_samples(x, y)
-    if ood_x is None and alpha == 0:
-        ood_x = take_rows(inside.x, np.arange(0))
-    ood_rows, ood_ids, ood_classes = _as_ood(ood_x, inside)
+    inside = _inside(x, y)
+    ood = _outside(take_rows(inside.x, slice(0)) if ood_x is None and alpha == 0 else ood_x, inside.x)
     streams = np.random.SeedSequence(seed).spawn(5)
     choose, label, flips, positions, subsample = (np.random.default_rng(stream) for stream in streams)
 
-    n_in, n_ood = _counts(len(inside), len(ood_rows), alpha, on_shortage)
+    n_in, n_ood = _counts(len(inside), len(ood), alpha, on_shortage)
     kept = np.arange(len(inside))
     if n_in < len(inside):
         kept = stratified_choice(inside.y, n_in, int(subsample.integers(2**31)))
-    chosen = choose.permutation(len(ood_rows))[:n_ood]
+    chosen = choose.permutation(len(ood))[:n_ood]
 
     K = inside.num_classes
     if labels == "random":
-        ood_y = label.integers(K, size=len(ood_rows))[chosen]
+        ood_y = label.integers(K, size=len(ood))[chosen]
     else:
-        groups = ood_classes if ood_groups is None else _as_groups(ood_groups, len(ood_rows))
-        if groups is None:
-            groups_of_chosen = _clusters(take_rows(ood_rows, chosen), K, int(label.integers(2**31)))
+        given = ood_groups
+        if given is None and isinstance(ood_x, Samples) and ood_x.classes:
+            given = ood_x.y
+        if given is None:
+            groups = _clusters(take_rows(ood, chosen), K, int(label.integers(2**31)))
+        elif len(groups := as_labels(given)[0]) != len(ood):
+            raise DataError(f"ood_groups has {len(groups)} values but ood_x has {len(ood)} samples")
         else:
-            groups_of_chosen = groups[chosen]
-        ood_y = _spread(groups_of_chosen, K, label)
+            groups = groups[chosen]
+        ood_y = _spread(groups, K, label)
 
     is_ood = np.zeros(n_in + n_ood, dtype=bool)
     is_ood[positions.choice(n_in + n_ood, n_ood, replace=False)] = True
     order = np.argsort(np.argsort(is_ood, kind="stable"))  # the samples of x stand first, in their order
-    source = np.concatenate([kept, chosen])[order]
-    true_y = np.concatenate([inside.y[kept], np.full(n_ood, -1)])[order]
-    given = np.concatenate([inside.y[kept], ood_y])[order]
-    is_flipped = _flip(given, ~is_ood, flip, K, flips)
-    rows = joined_rows([take_rows(inside.x, kept), _converted(take_rows(ood_rows, chosen), inside.x)])
+    y = np.concatenate([inside.y[kept], ood_y])[order]
+    is_flipped = _flip(y, ~is_ood, flip, K, flips)
+    rows = joined_rows([take_rows(inside.x, kept), _converted(take_rows(ood, chosen), inside.x)])
     rows = take_rows(rows, order)
+    ids = np.arange(len(order))
+    if isinstance(x, Samples) and isinstance(ood_x, Samples) and x.ids.dtype.kind == ood_x.ids.dtype.kind:
+        both = np.concatenate([x.ids[kept], ood_x.ids[chosen]])
+        ids = ids if pd.Index(both).has_duplicates else both[order]
     return Contaminated(
         x=rows.reset_index(drop=True) if isinstance(rows, pd.DataFrame) else rows,
-        y=given,
+        y=y,
         classes=inside.classes,
-        ids=_mixed_ids(inside.ids[kept], None if ood_ids is None else ood_ids[chosen], order)
-        if isinstance(x, Samples)
-        else np.arange(len(order)),
+        ids=ids,
         kind=inside.kind,
         is_ood=is_ood,
         is_flipped=is_flipped,
-        true_y=true_y,
-        source=source,
+        true_y=np.concatenate([inside.y[kept], np.full(n_ood, -1)])[order],
+        source=np.concatenate([kept, chosen])[order],
     )
 
 
 def _check_settings(alpha: float, labels: str, flip: float, on_shortage: str, seed: object) -> None:
     if not 0 <= alpha < 1:
-        raise SettingsError(f"alpha is {alpha}; it is the share of OOD samples, at least 0 and less than 1")
+        raise SettingsError.wrong("alpha", alpha, "the share of OOD samples, at least 0 and less than 1")
     if not 0 <= flip <= 1:
-        raise SettingsError(f"flip is {flip}; it is the share of wrong labels, between 0 and 1")
+        raise SettingsError.wrong("flip", flip, "the share of wrong labels, between 0 and 1")
     if labels not in ("random", "specific"):
-        raise SettingsError(f"labels is {labels!r}; choose 'random' or 'specific'")
+        raise SettingsError.wrong("labels", labels, "'random' or 'specific'")
     if on_shortage not in ("raise", "lower", "subsample"):
-        raise SettingsError(f"on_shortage is {on_shortage!r}; choose 'raise', 'lower' or 'subsample'")
+        raise SettingsError.wrong("on_shortage", on_shortage, "'raise', 'lower' or 'subsample'")
     if not (isinstance(seed, Integral) and int(seed) >= 0):
         raise SettingsError.wrong("seed", seed, "a whole number of at least 0")
 
@@ -192,50 +185,34 @@ def _counts(n_in: int, n_ood: int, alpha: float, on_shortage: str) -> tuple[int,
     )
 
 
-def _as_samples(x: Any, y: Any) -> Samples:
-    """The in-distribution side as Samples."""
-    if isinstance(x, Samples):
-        if y is not None:
-            raise DataError("x is Samples, which bring their labels: leave y out and name ood_x=")
-        samples = x
-    else:
-        if y is None:
-            raise DataError("y is missing: contaminate(x, y, ood_x) needs the labels of x")
-        samples = as_samples(x, y, name="x")
-    if samples.num_classes == 0:
+def _inside(x: Any, y: Any) -> Samples:
+    """The in-distribution samples."""
+    if isinstance(x, Samples) and y is not None:
+        raise DataError("x is Samples, which bring their labels: leave y out and name ood_x=")
+    if not isinstance(x, Samples) and y is None:
+        raise DataError("y is missing: contaminate(x, y, ood_x) needs the labels of x")
+    samples = x if isinstance(x, Samples) else as_samples(x, y, name="x")
+    if not samples.num_classes:
         raise DataError("x has no labelled samples; contaminate needs at least one class")
     return samples
 
 
-def _as_ood(ood_x: Any, inside: Samples) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
-    """The OOD side: its rows in the form of x's, its ids and its classes where it has any."""
+def _outside(ood_x: Any, x: Any) -> Any:
+    """The rows of the OOD samples, in the form of those of x."""
     if ood_x is None:
         raise DataError("ood_x is missing: contaminate(x, y, ood_x) needs the OOD samples, or alpha=0")
-    ids = classes = None
-    if isinstance(ood_x, Samples):
-        ids, classes = ood_x.ids, ood_x.y if ood_x.num_classes else None
-        ood_x = ood_x.x
     rows = as_rows(ood_x, "ood_x")
-    if isinstance(inside.x, pd.DataFrame) != isinstance(rows, pd.DataFrame):
-        raise DataError(f"x is {type(inside.x).__name__} and ood_x {type(rows).__name__}: give one type")
+    if isinstance(x, pd.DataFrame) != isinstance(rows, pd.DataFrame):
+        raise DataError(f"x is {type(x).__name__} and ood_x {type(rows).__name__}: give one type")
     if isinstance(rows, pd.DataFrame):
-        if set(rows.columns) != set(inside.x.columns):
-            odd = sorted(map(str, set(rows.columns) ^ set(inside.x.columns)))
+        if odd := sorted(map(str, set(rows.columns) ^ set(x.columns))):
             raise DataError(f"x and ood_x differ in columns {first_few(odd, 5)}; give both the same columns")
-        return rows[list(inside.x.columns)], ids, classes
-    if rows.shape[1:] != inside.x.shape[1:]:
-        raise DataError(f"a sample of x has shape {inside.x.shape[1:]} and one of ood_x {rows.shape[1:]}")
-    if not np.can_cast(rows.dtype, inside.x.dtype, casting="same_kind"):
-        raise DataError(f"x is {inside.x.dtype} and ood_x {rows.dtype}; convert ood_x to the type of x")
-    return rows, ids, classes
-
-
-def _as_groups(ood_groups: Any, n: int) -> np.ndarray:
-    """Given groups as whole numbers, one per OOD sample."""
-    groups, _ = as_labels(ood_groups)
-    if len(groups) != n:
-        raise DataError(f"ood_groups has {len(groups)} values but ood_x has {n} samples")
-    return groups
+        return rows[list(x.columns)]
+    if rows.shape[1:] != x.shape[1:]:
+        raise DataError(f"a sample of x has shape {x.shape[1:]} and one of ood_x {rows.shape[1:]}")
+    if not np.can_cast(rows.dtype, x.dtype, casting="same_kind"):
+        raise DataError(f"x is {x.dtype} and ood_x {rows.dtype}; convert ood_x to the type of x")
+    return rows
 
 
 def _spread(groups: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
@@ -266,15 +243,6 @@ def _converted(rows: Any, x: Any) -> Any:
     if x.dtype.kind in "iu" and not np.array_equal(found, rows):
         raise DataError(f"ood_x holds numbers that {x.dtype} of x cannot; convert x to {rows.dtype}")
     return found
-
-
-def _mixed_ids(ids: np.ndarray, ood_ids: np.ndarray | None, order: np.ndarray) -> np.ndarray:
-    """The ids of both sides where both have some of one type and no two are equal, else 0..N-1."""
-    if ood_ids is not None and ids.dtype.kind == ood_ids.dtype.kind:
-        both = np.concatenate([ids, ood_ids])
-        if not pd.Index(both).has_duplicates:
-            return np.asarray(both[order])
-    return np.arange(len(order))
 
 
 def _clusters(x: Any, count: int, seed: int) -> np.ndarray:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias, get_args
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -83,11 +83,15 @@ class Samples:
         """(K,) how many samples bear each label."""
         return np.bincount(self.y[self.y >= 0], minlength=self.num_classes)
 
-    def take(self, index: Any) -> Samples:
+    def take(self, index: Any) -> Self:
         """The samples at `index` (indices, a mask of N bools, or a slice) in that order, with all classes."""
         index = checked_index(index, len(self))
-        groups = None if self.groups is None else self.groups[index]
-        return replace(self, x=take_rows(self.x, index), y=self.y[index], ids=self.ids[index], groups=groups)
+        return replace(self, **{name: take_rows(getattr(self, name), index) for name in self._per_sample()})
+
+    def _per_sample(self) -> list[str]:
+        """The fields that hold something of each sample."""
+        names = (each.name for each in fields(self) if each.name not in ("classes", "kind"))
+        return [name for name in names if getattr(self, name) is not None]
 
 
 def take_rows(x: Any, index: Any) -> Any:
@@ -99,9 +103,8 @@ def joined(parts: Sequence[Samples]) -> Samples:
     """Samples of one kind and the same classes, one after the other."""
     if len(parts) == 1:
         return parts[0]
-    names = ["y", "ids"] if parts[0].groups is None else ["y", "ids", "groups"]
-    others: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return replace(parts[0], x=joined_rows([part.x for part in parts]), **others)
+    names = parts[0]._per_sample()
+    return replace(parts[0], **{name: joined_rows([getattr(part, name) for part in parts]) for name in names})
 
 
 def joined_rows(parts: Sequence[Any]) -> Any:

@@ -12,8 +12,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,16 +22,15 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from graylearn.data.cells import (
-    any_field_size,
     cell,
     check_utf8,
     codec_of,
     guessed_separator,
-    lines_of,
     note_utf8,
     records_of,
     rows_of,
     separator_line,
+    unclosed,
     with_cell,
 )
 from graylearn.data.columns import find_columns, without_columns
@@ -87,7 +85,7 @@ class Delimited(Format):
         text = whole.removeprefix(first)
         separator = origin.separator or told or guessed_separator(text)
         records = list(records_of(text, separator))
-        rows = [record for record, is_row in records if is_row]
+        rows = [record.text for record in records if record.cells]
         header = len(rows) - len(change.keep)
         if header not in (0, 1):
             told = f"{len(rows)} rows where {len(change.keep)} samples were read; stray quotes are in the way"
@@ -95,9 +93,9 @@ class Delimited(Format):
         rows = rows[header:]
         label = origin.names.index(origin.columns.label)
         parts, index = [first], -header
-        for record, is_row in records:
-            at, index = index, index + is_row
-            if is_row and at >= 0:
+        for _, record, cells in records:
+            at, index = index, index + bool(cells)
+            if cells and at >= 0:
                 if not change.keep[at]:
                     continue
                 if (other := change.label_of[at]) != at:
@@ -178,19 +176,24 @@ class _Text(Table):
                 raise self._without_end()
             raise DataError(f"{self.name} has a header ({first_few(self.head.names, 30)}) but no rows")
         self.as_text = [
-            role.column for role in roles if _may_lose(kind := types[role.column]) and role.loses(kind)
+            role.column
+            for role in roles
+            if _may_lose(kind := types[role.column]) and role.loses(kind, self.name)
         ]
         self.types = types | dict.fromkeys(self.as_text, pa.string())
 
     def _roles(self, table: RawTable) -> list[_Written]:
-        """How the columns of labels, ids and groups are written."""
+        """The columns of labels, ids and groups."""
         columns = find_columns(without_columns(table, self.options.without), self.options)
-        classes = self.options.classes if self.options.labelled else None
-        found = []
+        found = [
+            _Written(str(each), _ID_FRACTION) for each in (columns.id, columns.group) if each is not None
+        ]
         if columns.label is not None:
-            found.append(_Written(self.name, str(columns.label), _LABEL_FRACTION, classes))
-        known = [each for each in (columns.id, columns.group) if each is not None]
-        return found + [_Written(self.name, str(each), _ID_FRACTION) for each in known]
+            known = self.options.classes if self.options.labelled else None
+            label = _Written(str(columns.label), _LABEL_FRACTION, None if known else {})
+            label.are_whole = label.are_fractions = not known or not all(isinstance(k, str) for k in known)
+            found.append(label)
+        return found
 
     def _parts(self) -> Iterator[_Part]:
         """The blocks as text."""
@@ -200,7 +203,8 @@ class _Text(Table):
                 separator = self.options.separator or separator
                 self.head = head_of(text, self.name, separator, self.options.header)
                 before, text = text[: len(text) - len(self.head.content)].count(b"\n"), self.head.content
-            _check_quotes_close(text, self.head.separator, self.name, before)
+            if (last := unclosed(text, self.head.separator)) is not None:
+                raise _without_quote_end(self.name, before + last.line)
             if text.strip():
                 yield _Part(before, text, number == 0 and self.head.has_header)
 
@@ -286,58 +290,49 @@ class _Text(Table):
         return RawTable(frame, self.name, part.before + lines, "line", MISSING_WORDS, of_file=found)
 
 
+@dataclass
 class _Written:
-    """How the labels, ids or groups of a column are written, and whether numbers would lose something of it.
+    """How labels, ids or groups are written in their column, and whether numbers would lose some of it."""
 
-    fraction: what may be read as a number that is not whole. classes: known ones; where they are text, so are
-    all labels.
-    """
-
-    def __init__(
-        self, name: str, column: str, fraction: str, classes: Sequence[object] | None = None
-    ) -> None:
-        self.name, self.column, self.fraction, self.classes = name, column, fraction, classes
-        self.are_whole = self.are_fractions = True
-        self.texts: dict[str, None] = {}
-        """Labels that are not whole."""
+    column: str
+    fraction: str
+    """What may be read as a number that is not whole."""
+    spellings: dict[str, None] | None = None
+    """Those of labels, where two of one number may be two classes."""
+    are_whole: bool = True
+    are_fractions: bool = True
 
     def look(self, text: pa.ChunkedArray) -> None:
         """See some more of the column."""
-        missing = pc.is_in(text, pa.array([*MISSING_WORDS, "-"]))
-        present = pc.filter(text, pc.invert(missing))
+        present = _present(text)
         whole, fraction = (pc.match_substring_regex(present, each) for each in (_WHOLE, self.fraction))
         self.are_whole &= pc.all(whole).as_py() is not False
         self.are_fractions &= pc.all(fraction).as_py() is not False
-        if self.fraction == _LABEL_FRACTION and self.classes is None and self.are_fractions:
+        if self.spellings is not None and self.are_fractions:
             some = pc.utf8_trim(present, characters=" \t+")
-            self.texts |= dict.fromkeys(pc.unique(some).to_pylist())
+            self.spellings |= dict.fromkeys(pc.unique(some).to_pylist())
 
-    def loses(self, kind: pa.DataType) -> bool:
-        """Whether values of this type do not say all that is written."""
-        if self.classes and all(isinstance(label, str) for label in self.classes):
-            return True
+    def loses(self, kind: pa.DataType, name: str) -> bool:
+        """Whether values of this type do not say all that is written; name: of the table, for a warning."""
         if not pa.types.is_floating(kind):
             return not self.are_whole
-        return not self.are_fractions or self._have_two_spellings()
-
-    def _have_two_spellings(self) -> bool:
-        """Whether labels such as 1.1 and 1.10, perhaps versions, are one number; then with a warning.
-
-        1, 1.0 and 1e0 are one class however they are spelled: programs write whole numbers so.
-        """
         seen: dict[str, str] = {}
-        for label in self.texts:
+        for label in self.spellings or ():  # 1.1 and 1.10 may be versions; programs write 1 as 1.0 and 1e0
             whole, _, rest = label.replace(",", ".").partition(".")
-            if not rest.strip("0") or "e" in rest.lower():
+            if not rest.strip("0") or "e" in rest.lower() or not self.are_fractions:
                 continue
-            other = seen.setdefault(f"{whole}.{rest.rstrip('0')}", label)
-            if other != label:
+            if (other := seen.setdefault(f"{whole}.{rest.rstrip('0')}", label)) != label:
                 warn(
-                    f"{self.name}, column {self.column!r}: labels {other} and {label} are the same number; "
+                    f"{name}, column {self.column!r}: labels {other} and {label} are the same number; "
                     "all labels are kept as text, so that these are two classes"
                 )
                 return True
-        return False
+        return not self.are_fractions
+
+
+def _present(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The values of a column that are not missing; a lone dash is no number."""
+    return pc.filter(text, pc.invert(pc.is_in(text, pa.array([*MISSING_WORDS, "-"]))))
 
 
 def _may_lose(kind: pa.DataType) -> bool:
@@ -357,19 +352,8 @@ def _joint(one: pa.DataType, other: pa.DataType) -> pa.DataType:
 def _last_row_end(text: bytes, separator: str) -> int:
     """Where the last row ends that is whole: a quoted cell may go on behind the end of a line."""
     end = text.rfind(b"\n") + 1
-    if text.count(b'"', 0, end) % 2 == 0:
-        return end
-    lines = [line + b"\n" for line in text[:end].split(b"\n")[:-1]]
-    given = (line.decode("utf-8", "replace") for line in [*lines, b"\0"])  # nobody's row
-    reader, begins = csv.reader(given, delimiter=separator), 0
-    with any_field_size(), suppress(csv.Error):
-        for row in reader:
-            if row == ["\0"]:
-                return end
-            if reader.line_num > len(lines):
-                return sum(map(len, lines[:begins]))
-            begins = reader.line_num
-    return end
+    last = unclosed(text[:end], separator)
+    return end if last is None else end + 2 - len(last.text.encode("utf-8", "surrogateescape"))
 
 
 class Head(NamedTuple):
@@ -393,7 +377,7 @@ def head_of(raw: bytes, name: str, separator: str | None, header: bool | None) -
         raise DataError(f"{name} is empty")
     if separator is None:
         separator = told or guessed_separator(content.split(b"\n", 1)[0].decode("utf-8"))
-    first = next(rows_of(content, separator))[1]
+    first = next(rows_of(content, separator)).cells
     has_header = _looks_like_header(first) if header is None else header
     names = [each.strip() for each in first] if has_header else [str(index) for index in range(len(first))]
     check_unique_names(names, name)
@@ -414,22 +398,6 @@ def _is_number(text: str) -> bool:
     return bool(re.fullmatch(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", text.strip()))
 
 
-def _check_quotes_close(raw: bytes, separator: str, name: str, lines_before: int) -> None:
-    """A quote that never closes swallows the rest of the file as one cell: say where it opens."""
-    if raw.count(b'"') % 2 == 0:
-        return
-    begins = lines_before + 1
-    reader = csv.reader(lines_of(raw), delimiter=separator, strict=True)
-    with any_field_size():
-        try:
-            for _ in reader:
-                begins = lines_before + reader.line_num + 1
-        except csv.Error as error:
-            if "unexpected end of data" in str(error):
-                raise _without_quote_end(name, begins) from error
-            # Any other error is a stray quote inside a cell, which pyarrow takes as it is.
-
-
 def _without_quote_end(name: str, line: int) -> DataError:
     return DataError(f"{name}, line {line}: a quote opens here and never closes")
 
@@ -440,7 +408,7 @@ def writes_decimal_commas(arrow: pa.Table, separator: str) -> bool:
         return False
     for column in arrow.columns:
         if pa.types.is_string(column.type):
-            present = pc.filter(column, pc.invert(pc.is_in(column, pa.array([*MISSING_WORDS, "-"]))))
+            present = _present(column)
             with_comma = pc.match_substring_regex(present, r"^\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*$")
             number = pc.or_(with_comma, pc.match_substring_regex(present, r"^\s*[+-]?\d+\s*$"))
             if len(present) and pc.any(with_comma).as_py() and pc.all(number).as_py():
@@ -450,7 +418,7 @@ def writes_decimal_commas(arrow: pa.Table, separator: str) -> bool:
 
 def _explain(raw: bytes, separator: str, names: list[str], name: str, lines_before: int) -> None:
     """Raise for the first row of another length than the first; pyarrow does not know its line."""
-    for line, cells in rows_of(raw, separator):
+    for line, _, cells in rows_of(raw, separator):
         if len(cells) != len(names):
             told = "add or remove fields, or quote those that hold a separator"
             if len(names) == 1:  # a title, a date, the name of a program
@@ -468,7 +436,7 @@ def line_numbers(raw: bytes, separator: str, num_rows: int, has_header: bool) ->
     num_lines = raw.count(b"\n") + (not raw.endswith(b"\n"))
     if num_lines == num_rows + has_header:
         return np.arange(1 + has_header, num_rows + has_header + 1, dtype=np.int64)
-    lines = [line for line, _ in rows_of(raw, separator)][int(has_header) :]
+    lines = [row.line for row in rows_of(raw, separator)][int(has_header) :]
     if len(lines) != num_rows:  # the two parsers disagree on stray quotes: count rows instead
         lines = list(range(1 + has_header, num_rows + has_header + 1))
     return np.array(lines, dtype=np.int64)
@@ -476,7 +444,7 @@ def line_numbers(raw: bytes, separator: str, num_rows: int, has_header: bool) ->
 
 def _with_moved_path(record: str, separator: str, column: int, path: Path, out: Path) -> str:
     raw = cell(record, separator, column)
-    image = next(csv.reader(io.StringIO(raw, newline=""), delimiter=separator))[0]
+    image = next(records_of(raw, separator)).cells[0]
     moved = moved_path(image, path, out)
     if moved == image:
         return record

@@ -3,7 +3,6 @@
     folder/
       checkpoint.safetensors   weights, and all other arrays: optimizer, method, history, random numbers;
                                its header has all else as JSON, and a SHA-256 of everything
-      log.jsonl                one row per epoch
 
 A new file takes the place of the old one in one step, once it is whole and on the disk.
 """

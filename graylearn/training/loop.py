@@ -24,7 +24,7 @@ from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
 from graylearn.training.mlp import AnyLearner
 from graylearn.training.optimizers import Average, Best, Scheduler, ScheduleSettings, schedule_factor
-from graylearn.training.progress import Meter, Reporter, Row, RunLog
+from graylearn.training.progress import Meter, Reporter, Row
 from graylearn.training.settings import Settings
 
 
@@ -80,7 +80,7 @@ class Loop:
             methods, learner, self.history, epochs=settings.epochs, num_classes=num_classes, seeds=seeds
         )
         self.identity: dict[str, Any] = {}
-        self.logs = [RunLog() for _ in models]
+        self.logs: list[list[Row]] = [[] for _ in models]
         self.reporter = Reporter(settings.log if self.writes else "none", settings.epochs, source.steps)
         average, patience = settings.average, settings.patience
         self.average = None if average is None else Average(learner.values(), average)
@@ -172,7 +172,7 @@ class Loop:
                 validation
             )  # batch norms differ between processes, and with them the scores
         for model, log in enumerate(self.logs):
-            log.add(
+            log.append(
                 {
                     "epoch": epoch,
                     "loss": losses[model],
@@ -183,7 +183,7 @@ class Loop:
                     **{f"validation_{name}": value for name, value in validation.items()},
                 }
             )
-        row = self.logs[0].rows[-1]
+        row = self.logs[0][-1]
         self.reporter.step(epoch, (epoch + 1) * self.source.steps)
         self.reporter.row(row)
         stop = self.best is not None and self.best.look(epoch, validation)
@@ -290,7 +290,7 @@ class Loop:
             "identity": self.identity,
             "epoch": self.epoch,
             "stopped": stopped,
-            "log": self.logs[0].rows,
+            "log": self.logs[0],
             **{name: part.state() for name, part in self._parts().items()},
         }
         save_checkpoint(folder, self.learner.weights(), state)
@@ -309,14 +309,13 @@ class Loop:
         if saved is not None:
             weights, state = saved
             check_identity(state["identity"], identity, self.settings, self.dispatch.groups[0].method)
-            self.logs[0].rows, self.epoch = state["log"], int(state["epoch"])
+            self.logs[0], self.epoch = state["log"], int(state["epoch"])
             self.learner.load_weights(weights)
             for name, part in self._parts().items():
                 part.load_state(state[name])
             if state["stopped"]:
                 self.reporter.note(f"the run ended by itself after epoch {self.epoch}, and does not go on")
                 self.epoch = self.settings.epochs
-        self.logs[0].keep_in(self.settings.checkpoint if self.writes else None)
 
 
 @contextmanager

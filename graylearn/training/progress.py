@@ -1,19 +1,14 @@
-"""What is told of a training: a bar or lines, a log, and the mean loss and accuracy of an epoch."""
+"""What is told of a training: a bar or lines, and the mean loss and accuracy of an epoch."""
 
 from __future__ import annotations
 
-import json
-import os
 import sys
-from pathlib import Path
 from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-from graylearn.data.atomic import write_text
 from graylearn.data.batches.base import Batch
-from graylearn.errors import FolderTakenError
 from graylearn.methods.base import Output
 from graylearn.options import Log
 from graylearn.progress import Bar, settled
@@ -22,52 +17,6 @@ from graylearn.training.mlp import AnyLearner
 
 Row = dict[str, Any]
 """What the log holds of an epoch."""
-_NAMES = {"epoch", "loss", "accuracy", "learning_rate", "seconds", "samples_per_second"}
-"""Of every row; beside them there may be what was measured in validation."""
-
-
-class RunLog:
-    """One row per epoch, in memory and, given a folder, as JSON lines in its log.jsonl."""
-
-    def __init__(self) -> None:
-        self.rows: list[Row] = []
-        self.path: Path | None = None
-
-    def keep_in(self, folder: Path | None) -> None:
-        """Write the rows so far, and those to come, to a folder; of a resumed run all are made anew that
-        follow its checkpoint."""
-        if folder is not None:
-            self.path = folder / "log.jsonl"
-            if not self.rows and os.path.lexists(self.path) and not _of_a_training(self.path):
-                raise FolderTakenError(
-                    f"{self.path} is not as a training writes it, so it is not replaced: name another folder,"
-                    " or remove it first"
-                )
-            write_text(self.path, "".join(json.dumps(row) + "\n" for row in self.rows))
-
-    def add(self, row: Row) -> None:
-        """Keep a row."""
-        self.rows.append(row)
-        if self.path is not None:
-            with self.path.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-
-
-def _of_a_training(path: Path) -> bool:
-    """Whether a log holds only what a training writes, as one does that was killed before its checkpoint."""
-    if path.is_symlink() or not path.is_file():
-        return False
-    *lines, rest = path.read_bytes().split(b"\n")
-    if not b'{"epoch": '.startswith(rest[:10]):  # half a row, or none
-        return False
-    try:
-        rows = [json.loads(line) for line in lines]
-    except ValueError:
-        return False
-    return all(
-        isinstance(row, dict) and {name for name in row if not name.startswith("validation_")} == _NAMES
-        for row in rows
-    )
 
 
 class Reporter:

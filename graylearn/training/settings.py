@@ -59,7 +59,7 @@ class Settings:
     """Of uint8 images, such as `result.preparation.scale` of a run that is gone on with on other images; None
     measures theirs."""
     checkpoint: Path | None = None
-    """Folder for checkpoints and log.jsonl; None keeps none."""
+    """Folder for checkpoints; None keeps none."""
     checkpoint_epochs: int = 1
     """Epochs from one checkpoint to the next."""
     resume: bool = False

@@ -86,7 +86,7 @@ def train_stack(
     return [
         Result(
             net,
-            loop.logs[index].rows,
+            loop.logs[index],
             loop.history.part(index * samples, (index + 1) * samples),
             dataclasses.replace(chosen, seed=numbers[index]),
             Preparation(),

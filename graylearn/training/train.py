@@ -164,7 +164,7 @@ class _Run:
         model.zero_grad(set_to_none=True)  # their memory may belong to CUDA graphs, which the next run reuses
         best = None if loop.best is None else loop.best.epoch
         seconds = time.perf_counter() - began
-        log, preparation = loop.logs[0].rows, training.preparation
+        log, preparation = loop.logs[0], training.preparation
         return Result(model, log, loop.history, settings, preparation, loop.interrupted, seconds, best)
 
     def _saved(self) -> Saved | None:

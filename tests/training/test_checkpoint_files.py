@@ -4,7 +4,7 @@ import json
 
 import pytest
 import safetensors.torch
-from training_helpers import blobs, fit_into
+from training_helpers import fit_into
 
 from graylearn.errors import CheckpointError
 from graylearn.training.checkpoint import NAME, _checksum, load_checkpoint
@@ -23,9 +23,7 @@ def test_a_damaged_file_is_found_and_named(cut, tmp_path):
 
 def test_no_file_of_a_checkpoint_is_a_pickle(tmp_path):
     fit_into(tmp_path, method="spl", epochs=1)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [NAME, "log.jsonl"]
-    for line in (tmp_path / "log.jsonl").read_text().splitlines():
-        json.loads(line, parse_constant=pytest.fail)
+    assert [path.name for path in tmp_path.iterdir()] == [NAME]
     with safetensors.safe_open(tmp_path / NAME, "pt") as file:
         json.loads(file.metadata()["state"], parse_constant=pytest.fail)
 
@@ -35,26 +33,6 @@ def test_files_of_the_user_in_the_folder_are_left_alone(tmp_path):
     (tmp_path / "my-own-notes" / "a.txt").write_text("keep")
     fit_into(tmp_path)
     assert (tmp_path / "my-own-notes" / "a.txt").read_text() == "keep"
-
-
-@pytest.mark.parametrize("content", ['{"epoch": 0, "mine": 1}\n', "[1]\n", "no JSON\n", "no line"])
-def test_a_log_of_somebody_else_is_never_replaced(content, tmp_path):
-    log = tmp_path / "log.jsonl"
-    log.write_text(content)
-    for resume in (False, True):
-        with pytest.raises(CheckpointError, match=r"log\.jsonl"):
-            fit_into(tmp_path, resume=resume)
-    assert log.read_text() == content
-    assert [path.name for path in tmp_path.iterdir()] == ["log.jsonl"]
-
-
-def test_the_log_of_a_training_that_was_killed_before_its_checkpoint_is_replaced(tmp_path):
-    fit_into(tmp_path, validation=blobs())
-    (tmp_path / NAME).unlink()
-    with (tmp_path / "log.jsonl").open("a") as log:
-        log.write('{"epoch": 2, "lo')
-    assert len(fit_into(tmp_path).log) == 2
-    assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize(

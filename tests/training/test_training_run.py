@@ -1,6 +1,5 @@
 """What a run tells and how it ends: divergence, progress, interruption."""
 
-import json
 import os
 import signal
 
@@ -44,13 +43,6 @@ def test_without_a_terminal_each_epoch_is_one_plain_line(capsys):
     assert len(lines) == 2
     assert lines[1].startswith(f"epoch 2/2  loss {result.log[1]['loss']:.4f}  accuracy ")
     assert f"validation {result.log[1]['validation_accuracy']:.4f}" in lines[1]
-
-
-def test_the_log_is_written_as_json_lines(tmp_path):
-    result = train(mlp(), blobs(), epochs=2, checkpoint=tmp_path, log="none")
-    rows = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
-    assert rows == result.log
-    assert set(rows[0]) == {"epoch", "loss", "accuracy", "learning_rate", "seconds", "samples_per_second"}
 
 
 def test_ctrl_c_in_this_process_returns_what_there_is():

@@ -78,56 +78,55 @@ def relative_confidence(logits: Tensor, valid: Tensor | None = None, detach: boo
     return torch.where(valid, (top / middle).clamp(max=1.0), 1.0)
 
 
-def confidence_and_doubt(log_probs: Tensor, index: Tensor, confidence: Confidence) -> tuple[Tensor, Tensor]:
-    """C and 1 - C of each row, (N, 1, ...); the second never by subtracting from one what is near one."""
+def confidence_and_doubt(
+    log_probs: Tensor, index: Tensor | None, confidence: Confidence
+) -> tuple[Tensor, Tensor]:
+    """C and 1 - C of each row, (N, 1, ...); the second never by subtracting from one what is near one.
+
+    Without the `index` of the label, "label" has one of each class, (N, K, ...).
+    """
     if isinstance(confidence, str) and confidence == "relative":
         confidence = relative_confidence(log_probs)
     if isinstance(confidence, Tensor):
         given = confidence.to(log_probs.dtype).unsqueeze(1)
         return given, 1 - given
     top = log_probs.detach().argmax(1, keepdim=True)
-    of_top, top_doubt = top_and_doubt(log_probs, top)
+    certain, doubt = top_and_doubt(log_probs, top)
     if confidence == "max":
-        return of_top, top_doubt
-    label = log_probs.gather(1, index).exp()
-    return torch.where(top == index, of_top, label), torch.where(top == index, top_doubt, 1 - label)
+        return certain, doubt
+    each = log_probs.exp()
+    certain, doubt = each.scatter(1, top, certain), (1 - each).scatter(1, top, doubt)
+    return (certain, doubt) if index is None else (certain.gather(1, index), doubt.gather(1, index))
+
+
+def excluded(logits: Tensor) -> Tensor:
+    """-log(1 - Q_k) of every class, (N, K, ...): what it costs not to be of that class."""
+    log_probs = logits.log_softmax(1)
+    top = log_probs.detach().argmax(1, keepdim=True)
+    others = log_probs.scatter(1, top, float("-inf")).exp()  # at most 1/2 each
+    return -torch.log1p(-others).scatter(1, top, log_one_minus(logits, top))
 
 
 def gray_rows(logits: Tensor, target: Tensor, confidence: Confidence, detach: bool) -> Tensor:
     """L_M of each row; logits (N, K, ...) in float32 or float64, target (N, ...) within 0..K-1."""
     index = target.unsqueeze(1)
     log_probs = logits.log_softmax(1)
-    top = log_probs.detach().argmax(1, keepdim=True)
-    rest = log_probs.scatter(1, top, float("-inf")).scatter(1, index, float("-inf"))
-    of_top = torch.where(top == index, torch.zeros_like(top, dtype=logits.dtype), log_one_minus(logits, top))
-    rejected = -(torch.log1p(-rest.exp()).sum(1, keepdim=True) + of_top)
+    rejected = excluded(logits).scatter(1, index, 0.0).sum(1, keepdim=True)
     given = -log_probs.gather(1, index)
-    if detach and not isinstance(confidence, Tensor):
-        certain, doubt = confidence_and_doubt(log_probs.detach(), index, confidence)
-    else:
-        certain, doubt = confidence_and_doubt(log_probs, index, confidence)
+    certain, doubt = confidence_and_doubt(log_probs.detach() if detach else log_probs, index, confidence)
     if detach:
         certain, doubt = certain.detach(), doubt.detach()
     return mix(certain, doubt, given, rejected).squeeze(1)
 
 
 def gray_gradient(logits: Tensor, target: Tensor, confidence: Confidence) -> Tensor:
-    """d L_M / d logits with C constant, written out in differentiable torch: serves second derivatives.
+    """d L_M / d logits with C constant, differentiable again: serves second derivatives."""
 
-    With P the softmax without the top class and r_k = Q_k / (1 - Q_k) over k not in {y, top}:
-        dL_C = [top != y] (Q - P) + r - Q * sum(r)
-    """
-    index = target.unsqueeze(1)
-    probs = logits.softmax(1)
-    top = logits.detach().argmax(1, keepdim=True)
-    others = logits.clamp_min(torch.finfo(logits.dtype).min).scatter(1, top, float("-inf")).softmax(1)
-    rest = probs.scatter(1, top, 0.0).scatter(1, index, 0.0)
-    odds = rest / (1 - rest)
-    of_top = torch.where(top == index, torch.zeros_like(probs), probs - others)
-    rejected = of_top + odds - probs * odds.sum(1, keepdim=True)
-    given = probs - torch.zeros_like(probs).scatter(1, index, 1.0)
-    certain, doubt = confidence_and_doubt(logits.detach().log_softmax(1), index, confidence)
-    return certain.detach() * given + doubt.detach() * rejected
+    def loss(scores: Tensor) -> Tensor:
+        return gray_rows(scores, target, confidence, True).sum()
+
+    slope: Tensor = torch.func.grad(loss)(logits)
+    return slope
 
 
 def soft_gray_loss(
@@ -176,26 +175,11 @@ def soft_gray_rows(logits: Tensor, share: Tensor, confidence: Confidence) -> Ten
 
     A share is what a row's target has of a class, or that times the weight of the class.
     """
-    log_probs = logits.log_softmax(1)
-    top = log_probs.detach().argmax(1, keepdim=True)
-    others = log_probs.scatter(1, top, float("-inf")).exp()  # at most 1/2 each
-    excluded = -torch.log1p(-others).scatter(1, top, log_one_minus(logits, top))
-    certain, doubt = _confidence_and_doubt(log_probs.detach(), excluded.detach(), top, confidence)
+    log_probs, rejected = logits.log_softmax(1), excluded(logits)
+    certain, doubt = confidence_and_doubt(log_probs.detach(), None, confidence)
     doubted = share * doubt
     left = (doubted.sum(1, keepdim=True) - doubted).clamp_min(0.0)
-    return (_counted(share * certain, -log_probs) + _counted(left, excluded)).sum(1)
-
-
-def _confidence_and_doubt(
-    log_probs: Tensor, excluded: Tensor, top: Tensor, confidence: Confidence
-) -> tuple[Tensor, Tensor]:
-    """C and 1 - C for each class that may be the label, or (N, 1) where it is the same for all."""
-    if isinstance(confidence, str) and confidence != "relative":
-        certain, doubt = log_probs.exp(), (-excluded).exp()
-        return (certain, doubt) if confidence == "label" else (certain.gather(1, top), doubt.gather(1, top))
-    known = confidence if isinstance(confidence, Tensor) else relative_confidence(log_probs)
-    certain = known.to(log_probs.dtype).unsqueeze(1)
-    return certain, 1 - certain
+    return (_counted(share * certain, -log_probs) + _counted(left, rejected)).sum(1)
 
 
 def _counted(weight: Tensor, loss: Tensor) -> Tensor:

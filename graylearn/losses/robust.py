@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from graylearn.losses import checks
 from graylearn.losses.gray import gray_loss
-from graylearn.losses.reference import log_one_minus
+from graylearn.losses.reference import excluded
 from graylearn.losses.rows import per_row
 
 _SHARED = [
@@ -180,14 +180,8 @@ def negative_loss(
     if logits.ndim == 1:
         index = index.unsqueeze(0)
 
-    def loss(logits: Tensor, target: Tensor) -> Tensor:
-        log_probs = logits.log_softmax(1)
-        at = index.unsqueeze(1)
-        log_prob = log_probs.gather(1, at)
-        # From the others where the class is likely, by log1p where it is not: each is exact on its side.
-        likely = log_prob.detach() > -0.5
-        by_log1p = torch.log1p(-torch.where(likely, -1.0, log_prob).exp())
-        return -torch.where(likely, log_one_minus(log_probs, at), by_log1p).squeeze(1)
+    def loss(logits: Tensor, _: Tensor) -> Tensor:
+        return excluded(logits).gather(1, index.unsqueeze(1)).squeeze(1)
 
     return per_row(logits, target, weight, ignore_index, reduction, loss)
 

@@ -15,6 +15,7 @@ from torch.nn.functional import one_hot
 
 from graylearn.array_types import MANY_COLUMNS
 from graylearn.errors import SettingsError
+from graylearn.losses.reference import excluded
 from graylearn.methods.base import Count, Factor, Method, Range, Share, Step, Task, register
 
 _SMALL = 1 << 16
@@ -79,7 +80,7 @@ class CrossClassVicinity(Method):
         took_part.scatter_(1, target[others].T, True)
         blend = sum_with_shuffles(inputs, others)
         logits = step.forward((blend / self.blended).to(step.inputs.dtype)).logits
-        rejected = -log_rejection(logits.to(step.logits.dtype))
+        rejected = excluded(logits.to(step.logits.dtype))
         return torch.where(took_part, rejected, 0.0).sum(1) / took_part.sum(1)
 
     def _shuffles(self, size: int, device: torch.device) -> Tensor:
@@ -87,17 +88,6 @@ class CrossClassVicinity(Method):
         generator = self.task.generator
         orders = [torch.randperm(size, generator=generator, device=device) for _ in range(self.blended - 1)]
         return torch.stack(orders)
-
-
-def log_rejection(logits: Tensor) -> Tensor:
-    """log(1 - Q_k) for every class, (N, K), also where Q_k rounds to 1.
-
-    Only the likeliest class can exceed 1/2; its complement is summed from the others instead.
-    """
-    log_softmax = logits.log_softmax(1)
-    top = torch.zeros_like(logits, dtype=torch.bool).scatter_(1, logits.argmax(1, keepdim=True), True)
-    without_top = log_softmax.masked_fill(top, -torch.inf)
-    return torch.where(top, without_top.logsumexp(1, keepdim=True), torch.log1p(-without_top.exp()))
 
 
 # Distorted images that a person still recognises: turned, stretched, moved, recoloured, a square left out.

@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from graylearn.losses import complementary_loss, gray_loss
-from graylearn.losses.reference import soft_gray_rows
+from graylearn.losses import gray_loss
+from graylearn.losses.reference import confidence_and_doubt, excluded, soft_gray_rows
 from graylearn.methods.base import Factor, Method, Range, Share, Step, Task, register
 
 # gl, gl-label, gl-relative: Gray Learning, what a label claims and what it excludes (Zhao, Cao and Wang).
@@ -50,12 +49,18 @@ class Gray(Method):
             return gray_loss(
                 step.logits, step.target, confidence=confidence, detach=self.detach, reduction="none"
             )
-        given, rejected = self._parts(step)
-        believed = self._believed(step, confidence)
+        logits, index = step.logits, step.target.unsqueeze(1)
+        log_probs = logits.log_softmax(1)
+        certain, doubt = confidence_and_doubt(log_probs, index, confidence)
+        if self.detach:
+            certain, doubt = certain.detach(), doubt.detach()
+        every = -(1 - log_probs.exp() + self.eps).log() if self.eps else excluded(logits)
+        rejected = every.scatter(1, index, 0.0).sum(1, keepdim=True)
         claims, excludes = (1.0, 1.0) if self.w is None else (1 - self.w, self.w)
         if self.mean:
-            excludes /= step.logits.shape[1] - 1
-        return claims * believed * given + excludes * (1 - believed) * rejected
+            excludes /= logits.shape[1] - 1
+        loss = excludes * doubt * rejected - claims * certain * log_probs.gather(1, index)
+        return loss.squeeze(1)
 
     def soft_loss(self, step: Step, share: Tensor) -> Tensor:
         """At the cost of one label, where the loss is the plain one."""
@@ -66,28 +71,6 @@ class Gray(Method):
     @property
     def _is_plain(self) -> bool:
         return self.w is None and not self.eps and not self.mean
-
-    def _parts(self, step: Step) -> tuple[Tensor, Tensor]:
-        """L_G and L_C of each sample."""
-        logits, target = step.logits, step.target
-        given = F.cross_entropy(logits, target, reduction="none")
-        if not self.eps:
-            return given, complementary_loss(logits, target, reduction="none")
-        every = -(1 - logits.softmax(1) + self.eps).log()
-        return given, every.scatter(1, target.unsqueeze(1), 0.0).sum(1)
-
-    def _believed(self, step: Step, confidence: str | Tensor) -> Tensor:
-        """C of each sample."""
-        probabilities = step.logits.softmax(1)
-        if isinstance(confidence, Tensor):
-            believed = confidence
-        elif confidence == "label":
-            believed = probabilities.gather(1, step.target.unsqueeze(1)).squeeze(1)
-        else:
-            believed = probabilities.amax(1)
-            if confidence == "relative":
-                believed = (believed / believed.nanmedian()).clamp(max=1.0)
-        return believed.detach() if self.detach else believed
 
     def _confidence(self, step: Step) -> str | Tensor:
         """The rule, or the values where several processes have parts of the batch."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from graylearn.estimator import NONE_OF_THESE, GrayClassifier
     from graylearn.losses import GrayLoss, gray_loss
     from graylearn.methods import METHODS, Method, make_method
+    from graylearn.report import write_report
     from graylearn.training import History, Recorder, Result, train, train_stack
 
 __version__ = "0.1.0"
@@ -54,6 +55,7 @@ __all__ = [
     "read",
     "train",
     "train_stack",
+    "write_report",
 ]
 
 _MODULES = (
@@ -81,6 +83,7 @@ _NAMES = {
     "estimator": ("NONE_OF_THESE", "GrayClassifier"),
     "losses": ("GrayLoss", "gray_loss"),
     "methods": ("METHODS", "Method", "make_method"),
+    "report": ("write_report",),
     "training": ("History", "Recorder", "Result", "train", "train_stack"),
 }
 

@@ -12,9 +12,13 @@ import html
 import re
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
+from graylearn.audit import Audit
 from graylearn.data.written import writing
+from graylearn.errors import DataError
 from graylearn.report.data import ReportData
+from graylearn.report.of_audit import data_of
 from graylearn.report.payload import build_payload, counts
 from graylearn.report.previews import to_json
 
@@ -28,21 +32,27 @@ SCRIPTS = (
 """The page's scripts, likewise."""
 
 
-def write_report(path: str | Path, data: ReportData) -> Path:
+def write_report(path: str | Path, found: Audit | ReportData, x: Any = None, **shown: Any) -> Path:
     """Write the report as one HTML file that opens without a network; the file is whole or not there.
 
+    Args:
+        path: where to.
+        found: an audit, or all that is to be shown.
+        x: the samples of the audit as people know them: what was audited, or the photos and texts themselves.
+        shown: of an audit, more or other fields of `ReportData`, such as title and previews.
+
     ```python
-    import numpy as np
-
     import graylearn as gl
-    from graylearn.report import ReportData, write_report
+    from sklearn.datasets import load_digits
 
-    y = np.arange(60) % 3
-    found = gl.Audit.from_predictions(np.eye(3)[y] * 0.9 + 0.1 / 3, y)
-    write_report("report.html", ReportData(title="Pets", table=found.table, classes=found.classes))
+    X, y = (part[:300] for part in load_digits(return_X_y=True))
+    found = gl.audit(X, y)
+    gl.write_report("report.html", found, X, title="Digits")
     ```
     """
-    page = render(data)
+    if isinstance(found, ReportData) and (x is not None or shown):
+        raise DataError("found is a ReportData, which holds all that is shown: leave the rest out")
+    page = render(found if isinstance(found, ReportData) else data_of(found, x, **shown))
     with writing(path, "report") as partial:
         partial.write_bytes(page)
     return Path(path)

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
 from graylearn import metrics
-from graylearn.audit import Audit
 from graylearn.audit.annotators import Crowd
 from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.atomic import replacing
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.networks import outputs_of
-from graylearn.report import Preview, ReportData, image_preview, preview_samples
+from graylearn.report import Preview, image_preview, preview_samples
+from graylearn.report.of_audit import data_of, rows_of
 from graylearn.report.payload import fingerprint_of
 from graylearn.report.write import render
 from graylearn.runs.copies import among
@@ -31,12 +31,6 @@ from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared
 from graylearn.runs.verdicts import Found, gathered_in, id_word
 
-JUDGES = {
-    "held-out": "views that had not seen its label",
-    "history": "the network while it learned",
-    "predictions": "the model",
-}
-"""Who gave the probabilities of an audit, by its mode."""
 OVERLAP = {"none": "no: each sample has one true class", "possible": "yes", "auto": "not said"}
 
 
@@ -52,13 +46,6 @@ def make_report(
     Gives its fingerprint, which decisions made in it carry.
     """
     prepared, fitted, audit = found.prepared, found.fitted, found.fitted.audit
-    table = audit.table.assign(
-        id=audit.ids if audit.ids.dtype.kind in "iu" else audit.ids.astype(str),
-        label=[str(label) for label in audit.table["label"]],
-        suggested=pd.Series(
-            [None if label is None else str(label) for label in audit.table["suggested"]], dtype=object
-        ),
-    )
     reliability, confusion = _on_test_set(fitted)
     copies, pictures, curves = found.copies, found.pictures, fitted.curves
     if (shown := found.shown) is not None:
@@ -66,14 +53,12 @@ def make_report(
         pictures = {words: np.flatnonzero(np.isin(shown, odd)).tolist() for words, odd in pictures.items()}
         crowd = None if crowd is None else crowd_among(crowd, shown)
         curves = None if curves is None else curves[:, shown]
-    data = ReportData(
+    data = data_of(
+        audit,
         title=Path(prepared.settings.data).name,
-        table=table,
-        classes=tuple(str(label) for label in audit.classes),
         created=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
         run=str(folder.path.absolute()),
         facts=_facts(prepared, fitted, summary, environment),
-        threshold=border_of(audit),
         notes=summary["notes"],
         reading=summary["data_notes"],
         checks=pictures,
@@ -83,9 +68,6 @@ def make_report(
         look_first=summary["look_first"],
         curves=curves,
         previews=looks(prepared),
-        probabilities=audit.probabilities,
-        judge=JUDGES[audit.mode],
-        confusions=audit.confusions,
         features=likeness(prepared, fitted.classifier),
         rows=table_rows(prepared, fitted.classifier),
         command=summary["next"],
@@ -138,14 +120,6 @@ def _on_test_set(fitted: Fitted) -> tuple[metrics.Reliability | None, NDArray[An
     return metrics.reliability(said, fitted.test_labels), confusion
 
 
-def border_of(audit: Audit) -> float | None:
-    """The score from which on samples are flagged, where one score is the border."""
-    flagged, rest = audit.score[audit.suspected], audit.score[~audit.suspected]
-    if not len(flagged) or (len(rest) and rest.max() >= flagged.min()):
-        return None
-    return float(flagged.min())
-
-
 def likeness(prepared: Prepared, classifier: GrayClassifier) -> NDArray[Any] | None:
     """(N, D) numbers by which samples are alike: features, or of pictures what the network reads in them."""
     x = classifier.encoder_.transform(prepared.train.x)
@@ -191,9 +165,7 @@ def group_names(prepared: Prepared) -> list[str] | None:
 
 def table_rows(prepared: Prepared, classifier: GrayClassifier) -> pd.DataFrame | None:
     """The rows of a table, by the columns that were learned from, or of numbers; None of other data."""
-    x = prepared.shown.x
-    if isinstance(x, pd.DataFrame):
-        encoder = classifier.encoder_.table
-        return x if encoder is None else x[[name for name in x.columns if str(name) in encoder.kinds_]]
-    is_rows = prepared.shown.kind == "array" and isinstance(x, np.ndarray) and x.ndim == 2
-    return pd.DataFrame(x, columns=[str(column) for column in range(x.shape[1])]) if is_rows else None
+    rows, encoder = rows_of(prepared.shown), classifier.encoder_.table
+    if rows is None or encoder is None:
+        return rows
+    return rows[[name for name in rows.columns if str(name) in encoder.kinds_]]

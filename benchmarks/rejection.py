@@ -35,7 +35,7 @@ from benchmarks import audit_cells as cells
 from benchmarks import record
 from graylearn.data.splits import stratified_choice
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.calibration import seen
+from graylearn.estimator.calibration import scores
 from graylearn.estimator.networks import outputs_of
 from graylearn.estimator.rejection import quantiles
 
@@ -83,8 +83,8 @@ def refused(fitted: GrayClassifier, x: np.ndarray, share: float) -> float:
 def with_limits_of(fitted: GrayClassifier, x: np.ndarray, y: np.ndarray) -> GrayClassifier:
     """The same classifier, with the limits that these samples have."""
     said = outputs_of(fitted.network_, fitted.encoder_.transform(x), fitted.preparation_)
-    like = seen(said, y, fitted.reference_)
-    limits = {"quantiles": quantiles(like.unfamiliar), "label_quantiles": quantiles(like.strange)}
+    unfamiliar, strange = scores(said, y, fitted.reference_)
+    limits = {"quantiles": quantiles(unfamiliar), "label_quantiles": quantiles(strange)}
     fitted.reference_ = fitted.reference_ | limits
     return fitted
 

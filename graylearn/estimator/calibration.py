@@ -12,7 +12,6 @@ That takes longer than the fit itself, and so does the audit. Whoever fits in fo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,41 +40,15 @@ MOST = 50_000
 """Samples that are looked at, at most: their features are 50 MB, those of a million a gigabyte."""
 
 
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """How samples scored, whose label is known; (n,) each."""
-
-    unfamiliar: Floats
-    """How little each seems to belong."""
-    strange: Floats
-    """How little its label seems to fit: 1 - its probability."""
-    belongs: Floats
-    """What each counts among samples that belong."""
-    right: Floats
-    """What each counts among samples whose label is right."""
+Said = tuple[Floats, Floats | None]
+"""Logits (n, K), and features (n, D) of a network that has some."""
 
 
-def seen(said: tuple[Floats, Floats | None], label: Ints, reference: dict[str, Floats]) -> Seen:
-    """Samples that are all taken to belong and to bear the right label; said: logits and features."""
+def scores(said: Said, label: Ints, reference: dict[str, Floats]) -> tuple[Floats, Floats]:
+    """(n,) how little each sample seems to belong, and how little its label seems to fit: 1 - its
+    probability."""
     strange = 1.0 - softmax(said[0], axis=1)[np.arange(len(label)), label]
-    return Seen(unfamiliarity(*said, reference), strange, np.ones(len(label)), np.ones(len(label)))
-
-
-def _known(
-    network: nn.Module, preparation: Any, samples: TrainingSet, rows: Ints, audit: Audit | None
-) -> tuple[tuple[Floats, Floats | None], Ints]:
-    """What the network says of those of the rows that belong, and their labels: of at most so many as are
-    looked at, every class among them."""
-    if isinstance(samples.x, InParts):  # of which the first says enough
-        rows = rows[rows < samples.x.starts[1]]
-    belongs = samples.belongs if audit is None else audit.keep[samples.rows]
-    if belongs is not None and (kept := rows[belongs[rows]]).size:
-        rows = kept
-    label = samples.y[rows]
-    if len(rows) > MOST:
-        one_each = np.unique(label, return_index=True)[1]
-        rows = rows[np.union1d(stratified_choice(label, MOST, 0), one_each)]
-    return outputs_of(network, samples.x[rows], preparation), samples.y[rows]
+    return unfamiliarity(*said, reference), strange
 
 
 def kept_aside(samples: TrainingSet, seed: int) -> Ints:
@@ -89,33 +62,6 @@ def kept_aside(samples: TrainingSet, seed: int) -> Ints:
     return np.flatnonzero(aside if samples.belongs is None else aside & samples.belongs)
 
 
-def held_out(
-    pipeline: Pipeline, fitted: PipelineResult, preparation: Any, audit: Audit | None
-) -> Seen | None:
-    """The training samples as networks score them that did not see them; None where there are too few."""
-    samples, plan = pipeline.samples, fitted.plan
-    parts = [samples.aside] if len(samples.aside) else _parts(samples, pipeline.settings.seed)
-    if not parts or plan is None:
-        return None
-    models = [(fitted.network, samples.aside)]
-    if not len(samples.aside):
-        found = cross_fit(lambda weights: pipeline.fit_many(plan, weights), plan.weight, parts)
-        models = [(result.model, rows) for result, rows in found]
-    each = []
-    for network, rows in models:
-        said, label = _known(network, preparation, samples, np.delete(np.arange(len(samples.y)), rows), audit)
-        new = outputs_of(network, samples.x[rows], preparation)
-        each.append(seen(new, samples.y[rows], learn_reference(*said, label)))
-    held = samples.rows[np.concatenate(parts)]
-    none = np.zeros(len(held))
-    return Seen(
-        np.concatenate([part.unfamiliar for part in each]),
-        np.concatenate([part.strange for part in each]),
-        1.0 - (none if audit is None else audit.foreign[held]),
-        1.0 - (none if audit is None else audit.posterior[held]),
-    )
-
-
 def _parts(samples: TrainingSet, seed: int) -> list[Ints]:
     """Rows of the training set to hold out, one part per network; none where there are too few."""
     if len(np.unique(samples.rows)) < 2 * FOLDS:
@@ -124,31 +70,6 @@ def _parts(samples: TrainingSet, seed: int) -> list[Ints]:
     parts = [rows for number in range(FOLDS) if len(rows := np.flatnonzero(fold == number))]
     before = np.cumsum([0, *map(len, parts)])
     return [part for part, done in zip(parts, before, strict=False) if done < ENOUGH]
-
-
-def reference_for(
-    network: nn.Module,
-    preparation: Preparation,
-    samples: TrainingSet,
-    audit: Audit | None,
-    validation: tuple[NDArray[Any], NDArray[np.int64]] | None,
-    held_out: Seen | None = None,
-) -> dict[str, NDArray[np.float64]]:
-    """What unsuspected training samples look like, and how new ones score; see `ood_score` and `reject_at`.
-
-    New ones score like those of the validation set; without one like the training samples did where they were
-    held out; and else like the training samples themselves, which is less than new ones do.
-    """
-    said, label = _known(network, preparation, samples, np.arange(len(samples.y)), audit)
-    reference = learn_reference(*said, label)
-    if validation is not None:
-        like = seen(outputs_of(network, validation[0], preparation), validation[1], reference)
-    else:
-        like = held_out or seen(said, label, reference)
-    return reference | {
-        "quantiles": quantiles(like.unfamiliar, like.belongs),
-        "label_quantiles": quantiles(like.strange, like.right),
-    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,11 +88,61 @@ class FoundLater:
         return self.pipeline.audited(self.fitted)
 
     def reference(self, audit: Audit | None) -> dict[str, NDArray[np.float64]]:
-        """What samples that belong look like to the network, by what the audit says of them."""
-        pipeline, new = self.pipeline, None
-        by_views = pipeline.audit == "held-out" and pipeline.validation is None
-        if by_views or len(pipeline.samples.aside):
-            new = held_out(pipeline, self.fitted, self.preparation, audit)
-        return reference_for(
-            self.fitted.network, self.preparation, pipeline.samples, audit, pipeline.validation, new
-        )
+        """What unsuspected training samples look like, and how new ones score; see `ood_score` and
+        `reject_at`.
+
+        New ones score like those of the validation set; without one like the training samples did where they
+        were held out; and else like the training samples themselves, which is less than new ones do.
+        """
+        pipeline, network, held = self.pipeline, self.fitted.network, None
+        said, label = self._known(network, np.arange(len(pipeline.samples.y)), audit)
+        reference = learn_reference(*said, label)
+        if pipeline.validation is not None:
+            new, label = pipeline.validation
+            like = scores(outputs_of(network, new, self.preparation), label, reference)
+        elif (held := self._held_out()) is not None:
+            each = [self._scored(model, rows, audit) for model, rows in held]
+            like = np.concatenate([one for one, _ in each]), np.concatenate([other for _, other in each])
+        else:
+            like = scores(said, label, reference)
+        belongs = right = None
+        if held is not None and audit is not None:
+            of = pipeline.samples.rows[np.concatenate([rows for _, rows in held])]
+            belongs, right = 1.0 - audit.foreign[of], 1.0 - audit.posterior[of]
+        return reference | {
+            "quantiles": quantiles(like[0], belongs),
+            "label_quantiles": quantiles(like[1], right),
+        }
+
+    def _held_out(self) -> list[tuple[nn.Module, Ints]] | None:
+        """Networks, and the rows that each did not learn from; None where there are none."""
+        pipeline, samples, plan = self.pipeline, self.pipeline.samples, self.fitted.plan
+        if len(samples.aside):
+            return [(self.fitted.network, samples.aside)]
+        parts = _parts(samples, pipeline.settings.seed) if pipeline.audit == "held-out" else []
+        if not parts or plan is None:
+            return None
+        found = cross_fit(lambda weights: pipeline.fit_many(plan, weights), plan.weight, parts)
+        return [(result.model, rows) for result, rows in found]
+
+    def _scored(self, network: nn.Module, rows: Ints, audit: Audit | None) -> tuple[Floats, Floats]:
+        """The scores of rows that a network did not learn from, by the others."""
+        samples = self.pipeline.samples
+        said, label = self._known(network, np.delete(np.arange(len(samples.y)), rows), audit)
+        new = outputs_of(network, samples.x[rows], self.preparation)
+        return scores(new, samples.y[rows], learn_reference(*said, label))
+
+    def _known(self, network: nn.Module, rows: Ints, audit: Audit | None) -> tuple[Said, Ints]:
+        """What the network says of those of the rows that belong, and their labels: of at most so many as are
+        looked at, every class among them."""
+        samples = self.pipeline.samples
+        if isinstance(samples.x, InParts):  # of which the first says enough
+            rows = rows[rows < samples.x.starts[1]]
+        belongs = samples.belongs if audit is None else audit.keep[samples.rows]
+        if belongs is not None and (kept := rows[belongs[rows]]).size:
+            rows = kept
+        label = samples.y[rows]
+        if len(rows) > MOST:
+            one_each = np.unique(label, return_index=True)[1]
+            rows = rows[np.union1d(stratified_choice(label, MOST, 0), one_each)]
+        return outputs_of(network, samples.x[rows], self.preparation), samples.y[rows]

@@ -18,17 +18,16 @@ from torch import nn
 from graylearn import options
 from graylearn.audit.audit import SAW_ALL
 from graylearn.audit.inputs import groups_of
-from graylearn.data.batches.base import Preparation
 from graylearn.data.inputs import ids_of
 from graylearn.errors import DataError, Hint, SettingsError
-from graylearn.estimator.calibration import FoundLater, kept_aside, reference_for
+from graylearn.estimator.calibration import FoundLater, kept_aside
 from graylearn.estimator.inputs import InputEncoder, read_inputs, read_labels, read_validation
 from graylearn.estimator.models import ModelPipeline, check_parameters, is_model
 from graylearn.estimator.networks import build_network, method_for, training_settings
-from graylearn.estimator.pipeline import Pipeline, Stages
+from graylearn.estimator.pipeline import Pipeline, PipelineResult, Stages
 from graylearn.estimator.trainset import InParts, TrainingSet, make_training_set
 from graylearn.methods import as_method
-from graylearn.training import History, Settings, seeding
+from graylearn.training import Settings, seeding
 from graylearn.training.devices import choose
 
 HISTORY_BYTES = 1 << 26
@@ -55,10 +54,7 @@ def check(parameters: Mapping[str, Any]) -> None:
 def fit(classifier: Any, pipeline: Pipeline) -> None:
     """Run the pipeline that was planned for the classifier, which goes on from its network if it is to."""
     begun = (copy.deepcopy(classifier.network_), classifier.members_) if _goes_on(classifier) else ()
-    found = pipeline.run(*begun)
-    preparation = _keep(classifier, found.network, found.preparation, found.history, found.epochs)
-    classifier.members_, classifier.refined_ = found.members, found.refined
-    classifier._found_later(FoundLater(pipeline, found, preparation))
+    _keep(classifier, pipeline, pipeline.run(*begun))
 
 
 def planned(
@@ -168,10 +164,8 @@ def fit_epoch(classifier: Any, X: Any, y: Any, classes: Any, sample_weight: Any)
         classifier, len(samples.y), seeding.derive(seed, "partial", done), epochs=1, cycle=False,
         scale=None if first else classifier.preparation_.scale,  # that of the images it knows
     )  # fmt: skip
-    found = Pipeline(samples, lambda _: network, classifier.method_, settings, audit=None).run(network)
-    preparation = _keep(classifier, found.network, found.preparation, found.history, done + 1)
-    classifier._later, classifier.audit_ = None, None
-    classifier.reference_ = reference_for(found.network, preparation, samples, None, None)
+    pipeline = Pipeline(samples, lambda _: network, classifier.method_, settings, audit=None)
+    _keep(classifier, pipeline, dataclasses.replace(pipeline.run(network), epochs=done + 1))
 
 
 def fit_set(
@@ -188,20 +182,14 @@ def fit_set(
     fit(classifier, _pipeline(classifier, samples, seed, stages, audit=None))
 
 
-def _keep(
-    classifier: Any,
-    network: nn.Module,
-    preparation: Preparation,
-    history: History,
-    epochs: int,
-) -> Preparation:
-    """Set what a fit found; gives how samples are brought to the network."""
-    classifier.network_, classifier.n_iter_, classifier.members_ = network, epochs, 1
+def _keep(classifier: Any, pipeline: Pipeline, found: PipelineResult) -> None:
+    """Set what a fit found."""
+    classifier.network_, classifier.history_, classifier.n_iter_ = found.network, found.history, found.epochs
+    classifier.members_, classifier.refined_ = found.members, found.refined
     # predictions are made in float32, whatever the network was trained in
-    classifier.preparation_ = dataclasses.replace(preparation, augment=None, dtype=torch.float32)
-    classifier.history_, classifier.refined_ = history, False
-    made: Preparation = classifier.preparation_
-    return made
+    prepared = dataclasses.replace(found.preparation, augment=None, dtype=torch.float32)
+    classifier.preparation_ = prepared
+    classifier._found_later(FoundLater(pipeline, found, prepared))
 
 
 def _goes_on(classifier: Any) -> bool:

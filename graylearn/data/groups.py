@@ -7,20 +7,21 @@ as numbers, one per sample.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from graylearn.data.inputs import as_plain
+from graylearn.data.order import text_numbers
 from graylearn.errors import DataError, counted
 
 
-def group_numbers(groups: Any, n: int) -> np.ndarray:
+def group_numbers(groups: Any, n: int, ids: np.ndarray | None = None) -> np.ndarray:
     """(n,) int64 from what the user calls the group of each sample, of any kind.
 
-    A sample whose group is missing stands alone.
+    By the names alone, so that a group has one number in whatever block of the data it is met. A sample whose
+    group is missing stands alone, by its id.
     """
     if isinstance(groups, str):
         raise DataError(f"groups is the text {groups!r}: where it names a column, give the column itself")
@@ -35,13 +36,15 @@ def group_numbers(groups: Any, n: int) -> np.ndarray:
         told = f"groups have shape {tuple(names.shape)} for {counted(n, 'sample')}"
         raise DataError(f"{told}: give one name or number per sample, the same for all that belong together")
     try:
-        numbers, known = pd.factorize(names)
+        codes, known = pd.factorize(names)
     except TypeError as error:  # lists, which pandas cannot look up
         raise DataError(f"groups cannot be compared ({error}): give one name or number per sample") from error
-    blank = [number for number, name in enumerate(known) if isinstance(name, str) and not name.strip()]
-    alone = np.flatnonzero((numbers < 0) | np.isin(numbers, blank))
-    numbers = numbers.astype(np.int64)
-    numbers[alone] = n + np.arange(len(alone))
+    texts = [_as_text(name) for name in known]
+    numbers = np.append(_hashed([f"group {text}" for text in texts]), 0)[codes]
+    alone = np.flatnonzero(
+        (codes < 0) | np.isin(codes, [k for k, text in enumerate(texts) if not text.strip()])
+    )
+    numbers[alone] = _hashed([f"sample {row if ids is None else ids[row]}" for row in alone])
     return numbers
 
 
@@ -59,28 +62,12 @@ def label_of_groups(groups: np.ndarray, label: np.ndarray) -> np.ndarray:
     return np.asarray(pairs[by_count][first] % width)
 
 
-def lasting_numbers(names: pd.Series, rows: np.ndarray) -> np.ndarray:
-    """(n,) int64 by the names alone, so that a group has one number in whatever block of the data it is met.
-
-    rows: where each sample stands in the data, by which one whose group is missing stands alone.
-    """
-    codes, known = pd.factorize(names)
-    texts = [_as_text(name) for name in known]
-    of_names = np.array([*(_hashed(text, b"group") for text in texts), 0])
-    numbers = of_names[codes]
-    blank = [code for code, text in enumerate(texts) if not text.strip()]
-    alone = np.flatnonzero((codes < 0) | np.isin(codes, blank))
-    numbers[alone] = [_hashed(str(row), b"row") for row in rows[alone]]
-    return numbers
-
-
 def _as_text(name: Any) -> str:
     """A name as text; beside missing ones whole numbers are read as 7.0."""
     whole = isinstance(name, float | np.floating) and float(name).is_integer()
     return str(int(name)) if whole else str(name)
 
 
-def _hashed(text: str, of: bytes) -> int:
-    """63 bits: two of a billion texts are one number by chance in one of twenty sets."""
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, person=of).digest()
-    return int.from_bytes(digest, "little") >> 1
+def _hashed(texts: list[str]) -> np.ndarray:
+    """63 bits each: two of a billion texts are one number by chance in one of twenty sets."""
+    return (text_numbers(texts) >> np.uint64(1)).astype(np.int64)

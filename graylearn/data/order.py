@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 _BYTES = 1 << 22
@@ -22,6 +24,12 @@ def canonical_order(
     if also is not None:
         keys.insert(0, row_numbers(also))
     return np.lexsort(keys)
+
+
+def text_numbers(texts: Iterable[Any]) -> NDArray[np.uint64]:
+    """(N,) a number for each value, the same where they are the same text."""
+    plain = [str(each).encode("utf-8", "surrogatepass").decode("latin-1") for each in texts]
+    return np.asarray(pd.util.hash_array(np.array(plain, dtype=object), categorize=False), dtype=np.uint64)
 
 
 def row_numbers(x: NDArray[Any]) -> NDArray[np.uint64]:

@@ -132,25 +132,16 @@ def read_with_others(
                 f"{path} holds the split {options.split!r} as a folder: give {path / options.split}"
             )
         raise DataError(f"{path} is one set, without a split {options.split!r}: leave the split out")
-    origin = Origin(str(path.absolute()), form.name, Columns(), "", split=options.split)
+    origin = Origin(str(path.absolute()), form.name, split=options.split)
     opened = form.open(path, options)
     if isinstance(opened, Samples):
         label = options.label if isinstance(options.label, str) else None
         told = Columns(label=label, group=options.group)
         return opened, replace(origin, kind=opened.kind, columns=told), None
     found, options = opened.whole(), opened.options
-    samples, columns, rows = of_table(found, path.parent, options)
-    is_sample = np.zeros(len(found.frame), dtype=bool)
-    is_sample[rows] = True
-    origin = replace(
-        origin,
-        columns=columns,
-        kind=samples.kind,
-        names=tuple(found.frame.columns),
-        unit=found.unit,
-        left_out=tuple(np.flatnonzero(~is_sample).tolist()),
-        **found.of_file,
-    )
+    samples, columns, rows = of_table(found, origin.root, options)
+    left_out = np.delete(np.arange(len(found.frame)), rows)
+    origin = origin.of(found, columns, samples.kind, left_out.tolist())
     used = {columns.label, columns.id, columns.text, columns.path, found.images}
     if samples.kind not in ("text", "image"):
         used |= set(without_columns(found, options.without).frame.columns) - {columns.group}

@@ -72,7 +72,7 @@ def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) 
     y, known = _labels(table, columns.label, options)
     groups = None
     if columns.group is not None:
-        groups = group_numbers(group_names(table, columns.group), len(table.frame))
+        groups = group_numbers(group_names(table, columns.group), len(table.frame), table.ids)
     if columns.text is not None:
         return Samples(_texts(table, columns.text), y, known, table.ids, "text", groups=groups)
     others = (columns.label, columns.id, columns.group)

@@ -23,6 +23,9 @@ from graylearn.paths import Limit
 MISSING_WORDS = frozenset({"", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "?"})
 """What a cell may say instead of a value; the question mark is the custom of the UCI repository."""
 
+IMAGES = 2_000
+"""Of one block at most."""
+
 
 @dataclass(frozen=True)
 class RawTable:

@@ -10,9 +10,8 @@ import pytest
 from PIL import Image
 
 import graylearn as gl
-from graylearn.data import blocks as blocks_module
 from graylearn.data.blocks import count_rows, open_blocks
-from graylearn.data.formats import Change, _arrow, _base, delimited, format_of, hugging_face, parquet
+from graylearn.data.formats import Change, _arrow, _base, delimited, format_of, hugging_face, images, parquet
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.samples import joined
@@ -22,7 +21,7 @@ from graylearn.errors import DataError, DataWarning
 @pytest.fixture(autouse=True)
 def few_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("GRAYLEARN_CACHE", str(tmp_path / "cache"))
-    for module in (blocks_module, hugging_face):
+    for module in (images, hugging_face):
         monkeypatch.setattr(module, "IMAGES", 4)
     for module in (parquet, hugging_face, _arrow):
         monkeypatch.setattr(module, "ROWS", 4)

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageFilter
 
 import graylearn as gl
-from graylearn.data import blocks
+from graylearn.data.formats import images
 from graylearn.runs import RunProgress, RunSettings, prepare, run
 from graylearn.runs.check import check
 
@@ -63,7 +63,7 @@ def chosen(request, photos, monkeypatch):
         return samples.x[:, ::6, ::6].reshape(len(samples), -1).astype(np.float32)
 
     monkeypatch.setattr(prepare, "embed_images", embed)
-    monkeypatch.setattr(blocks, "IMAGES", 20)
+    monkeypatch.setattr(images, "IMAGES", 20)
     return settings(photos, features="embed", part_size=request.param, epochs=None)
 
 

@@ -7,7 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -37,9 +37,9 @@ class Origin:
     """Absolute path."""
     form: str
     """The name of its format."""
-    columns: Columns
+    columns: Columns = field(default_factory=Columns)
     """Which column means what, where it is a table."""
-    kind: str
+    kind: str = ""
     """What one sample is: array, table, image or text."""
     encoding: str = "utf-8"
     """Of delimited text."""
@@ -61,7 +61,17 @@ class Origin:
     @property
     def root(self) -> Path:
         """Where the paths of images begin."""
-        return Path(self.path) if self.form == "folder" else Path(self.path).parent
+        path = Path(self.path)
+        return path if self.form == "folder" and not path.is_file() else path.parent
+
+    def of(self, table: RawTable, columns: Columns, kind: str, left_out: Sequence[int] = ()) -> Origin:
+        """With what was found in a table; of a folder of images it is made up."""
+        if self.form == "folder":
+            return replace(self, kind=kind)
+        names, gone = tuple(table.frame.columns), tuple(left_out)
+        return replace(
+            self, columns=columns, kind=kind, names=names, unit=table.unit, left_out=gone, **table.of_file
+        )
 
     def to_json(self) -> dict[str, Any]:
         """As JSON can hold it."""

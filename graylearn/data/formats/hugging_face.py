@@ -19,11 +19,8 @@ from graylearn.data.formats._arrow import ROWS
 from graylearn.data.formats._base import NAMELESS, Change, Format, Origin, moved_path
 from graylearn.data.formats._read_only import chosen_part
 from graylearn.data.options import ReadOptions
-from graylearn.data.tables import ArrowTable, RawTable, Table
+from graylearn.data.tables import IMAGES, ArrowTable, RawTable, Table
 from graylearn.errors import DataError, Hint, MissingExtraError, told_as
-
-IMAGES = 2_000
-"""Of one block at most, which of a table has ROWS."""
 
 
 class HuggingFace(Format):

@@ -9,11 +9,13 @@ import os
 import shutil
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from graylearn.data.atomic import replacing_folder
 from graylearn.data.formats._base import (
@@ -26,10 +28,10 @@ from graylearn.data.formats._base import (
     write_bytes,
 )
 from graylearn.data.formats._compressed import COMPRESSIONS
-from graylearn.data.images.cache import decode
 from graylearn.data.images.decode import IMAGE_SUFFIXES
-from graylearn.data.options import ReadOptions
-from graylearn.data.samples import Label, Samples
+from graylearn.data.options import Columns, ReadOptions
+from graylearn.data.samples import Label
+from graylearn.data.tables import IMAGES, RawTable, Table
 from graylearn.errors import FULL, DataError, Hint, SettingsError, are, counted, first_few, warn
 from graylearn.paths import inside
 from graylearn.progress import progress_bar
@@ -51,18 +53,14 @@ class Images(Format):
         """Whether it is a folder or ends like an image."""
         return path.is_dir() or super().takes(path)
 
-    def open(self, path: Path, options: ReadOptions) -> Samples:
+    def open(self, path: Path, options: ReadOptions) -> Table:
         """The images of a folder that holds one folder per class.
 
         Images may lie deeper inside a class folder. Files that do not end like images, and images beside the
         class folders, are passed over with a warning; notes, and names that begin with a dot, without one.
         With labelled=False every image below the folder is taken.
         """
-        root = path if path.is_dir() else path.parent
-        names, y, known = listed(path, options)
-        decoded = decode([root / name for name in names], options)
-        ids = np.array(names, dtype=object)
-        return Samples(decoded.images, y[decoded.kept], known, ids[decoded.kept], "image")
+        return Listed(path, options)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """A new tree with each image in the folder of its class, or a manifest where `out` ends in .csv."""
@@ -101,6 +99,29 @@ class Images(Format):
                 joint.update(f"{name}\0{hashes[-1]}\0".encode("utf-8", "surrogateescape"))
                 advance(1)
         return {"images": len(hashes), "sha256": joint.hexdigest()}, hashes
+
+
+class Listed(Table):
+    """The images of a folder as a table of their paths and labels."""
+
+    def __init__(self, path: Path, options: ReadOptions) -> None:
+        self.names, y, classes = listed(path, options)
+        self.frame = pd.DataFrame({"path": pd.Series(self.names, dtype=object)})
+        if classes:
+            self.frame["label"] = pd.Series([classes[each] for each in y], dtype=object)
+        columns = Columns(label="label" if classes else None, path="path")
+        super().__init__(str(path), replace(options, columns=columns, label=None, without=()))
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
+        """The blocks in order, of some columns or of all."""
+        chosen = self.frame if columns is None else self.frame[list(columns)]
+        for start in range(0, len(chosen), IMAGES):
+            block = chosen.iloc[start : start + IMAGES].reset_index(drop=True)
+            yield RawTable(block, self.name, start + np.arange(len(block)))
+
+    def whole(self) -> RawTable:
+        """All blocks as one."""
+        return RawTable(self.frame, self.name, np.arange(len(self.frame)))
 
 
 def listed(path: Path, options: ReadOptions) -> tuple[list[str], np.ndarray, tuple[Label, ...]]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa
+import numpy as np
+import pandas as pd
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from graylearn.data.formats import FORMATS, NAMELESS, TABLES, Change, Origin, suffix_of
 from graylearn.data.misspelt import are_near
@@ -25,73 +28,42 @@ Suspects = Literal["keep", "drop", "suggested"]
 """What becomes of an undecided suspect; `suggested` relabels it, or drops it where no class fits."""
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """The samples of a run, as its folder remembers them."""
-
-    ids: list[str]
-    """(N,) as text, in the order of the source."""
-    labels: list[str]
-    """(N,) as text."""
-    hashes: list[str] | None
-    """(N,) of the images of a folder."""
-    suspects: dict[str, str | None]
-    """What the audit suggests for each suspect: another label, or None where no class fits."""
-    held_out: set[str]
-    """Those that were held out to measure on, which nobody audited."""
-    sure: set[str]
-    """The suspects that the audit is sure of."""
-    groups: dict[int, list[str]] | None = None
-    """The samples of each group of copies; None where nobody looked for them."""
-
-
-def read_recorded(folder: RunFolder) -> Recorded:
-    """The samples and suspects of a finished run."""
+def read_recorded(folder: RunFolder) -> pd.DataFrame:
+    """The samples of a finished run by name, in the order of the source: `label` and `suggested` (another
+    label of a suspect, missing where no class fits) as text, whether each is `held_out`, `suspected` and that
+    for `sure`; `sha256` of the images of a folder, and the `group` of copies where they were looked for."""
     try:
-        samples, audit = pq.read_table(folder.samples), pq.read_table(folder.audit_parquet)
-        flagged = audit.filter(audit["suspected"]).to_pylist()
-        coded = samples["label"].combine_chunks().dictionary_encode()
-        texts = coded.dictionary.to_pylist()  # each once, for millions of samples share them
-        return Recorded(
-            ids=samples["id"].to_pylist(),
-            labels=[texts[number] for number in coded.indices.to_numpy()],
-            hashes=samples["sha256"].to_pylist() if "sha256" in samples.column_names else None,
-            suspects={
-                str(row["id"]): None if row["suggested"] is None else str(row["suggested"]) for row in flagged
-            },
-            held_out=set(samples.filter(samples["held_out"])["id"].to_pylist()),
-            sure={str(row["id"]) for row in flagged if row["level"] == "sure"},
-            groups=_groups(audit),
-        )
+        samples, audit = pq.read_table(folder.samples).to_pandas(), pq.read_table(folder.audit_parquet)
+        recorded: pd.DataFrame = samples.set_index(samples.pop("id").astype(object))
+        recorded["label"] = recorded["label"].astype("category")  # each text once, for millions of samples
+        audited = np.flatnonzero(~recorded["held_out"])
+        found = {name: np.zeros(len(recorded), dtype=bool) for name in ("suspected", "sure")}
+        found["suspected"][audited] = audit["suspected"].to_numpy()
+        found["sure"][audited] = found["suspected"][audited] & pc.equal(audit["level"], "sure").to_numpy()
+        suggested = np.full(len(recorded), None, dtype=object)
+        flagged = audit.filter(audit["suspected"])["suggested"].to_pylist()
+        suggested[found["suspected"]] = [None if label is None else str(label) for label in flagged]
+        if "group" in audit.column_names:
+            recorded["group"] = pd.Series(audit["group"].to_pandas().to_numpy(), recorded.index[audited])
+        return recorded.assign(**found, suggested=suggested)
     except (OSError, ValueError, KeyError) as error:
         raise CheckpointError(f"the run in {folder.path} is damaged ({error}); make it anew") from error
 
 
-def _groups(audit: pa.Table) -> dict[int, list[str]] | None:
-    """The samples of each group of copies; runs that did not look for any have no such column."""
-    if "group" not in audit.column_names:
-        return None
-    found: dict[int, list[str]] = {}
-    for name, number in zip(audit["id"].to_pylist(), audit["group"].to_pylist(), strict=True):
-        if number is not None:
-            found.setdefault(int(number), []).append(str(name))
-    return found
-
-
-def by_name(recorded: Recorded, decisions: list[Decision]) -> list[Decision]:
+def by_name(recorded: pd.DataFrame, decisions: list[Decision]) -> list[Decision]:
     """The decisions under the names that the run has for their samples and classes.
 
     A spreadsheet may have added blanks to a name, or decimals to a number, or taken away these or the zeros
     before it, and writes TRUE for True: that is the same sample or class where no other could be meant.
     """
     wanted = {decision.id for decision in decisions}
-    known = wanted.intersection(recorded.ids)
+    known = wanted.intersection(recorded.index)
     alike: dict[str, list[str]] = {_bare(name): [] for name in wanted - known}
-    for name in recorded.ids if alike else ():
+    for name in recorded.index if alike else ():
         if (bare := _bare(name)) in alike:
             alike[bare].append(name)
     classes: dict[str, list[str]] = {}
-    for label in set(recorded.labels):
+    for label in recorded["label"].cat.categories:
         classes.setdefault(_bare(label), []).append(label)
 
     def class_of(label: str | None) -> str | None:
@@ -126,33 +98,20 @@ def _bare(name: str) -> str:
 
 
 def plan(
-    recorded: Recorded, decisions: list[Decision], suspects: Suspects, *, only_sure: bool = False
+    recorded: pd.DataFrame, decisions: list[Decision], suspects: Suspects, *, only_sure: bool = False
 ) -> Change:
     """Which samples stay, and whose label each of them gets; the decisions are those of `by_name`."""
-    asked = {decision.id for decision in decisions} | set(recorded.suspects)
-    index_of = {name: index for index, name in enumerate(recorded.ids) if name in asked}
-    bearer: dict[str, int] = {}
-    for index, label in enumerate(recorded.labels):
-        bearer.setdefault(label, index)
-    keep = [True] * len(recorded.ids)
-    label_of = list(range(len(recorded.ids)))
-
-    def relabel(name: str, label: str) -> None:
-        index = index_of[name]
-        if recorded.labels[index] != label:
-            label_of[index] = bearer[label]
-
-    decided = {decision.id for decision in decisions}
-    for name, suggested in recorded.suspects.items():
-        if name in decided or suspects == "keep" or (only_sure and name not in recorded.sure):
-            continue
-        if suspects == "drop" or suggested is None:
-            keep[index_of[name]] = False
-        else:
-            relabel(name, suggested)
+    labels = recorded["label"].astype(object)
+    first = labels.reset_index(drop=True).drop_duplicates()
+    bearer = dict(zip(first, first.index, strict=True))
+    keep, new = pd.Series(True, labels.index), labels.copy()
+    if suspects != "keep":
+        rule = recorded["sure" if only_sure else "suspected"] & ~_decided(recorded, decisions)
+        keep[rule if suspects == "drop" else rule & recorded["suggested"].isna()] = False
+        new = new.mask(rule & keep, recorded["suggested"])
     for decision in decisions:
         if decision.decision == "drop":
-            keep[index_of[decision.id]] = False
+            keep[decision.id] = False
         elif decision.decision == "relabel":
             label = str(decision.label)
             if label not in bearer:
@@ -160,36 +119,37 @@ def plan(
                 known = f"labels are {shown}" if close is None else f"did you mean {close!r}?"
                 told = f"the decisions relabel {decision.id!r} to {label!r}, which is no class; {known}"
                 raise DataError(told)
-            relabel(decision.id, label)
-    if not any(keep):
+            new[decision.id] = label
+    if not keep.any():
         raise DataError("nothing would be left: every sample is dropped")
-    return Change(recorded.ids, recorded.labels, keep, label_of)
+    label_of = np.where(new == labels, np.arange(len(labels)), new.map(bearer))
+    return Change(labels.index.tolist(), labels.tolist(), keep.tolist(), label_of.tolist())
 
 
-def one_of_each(recorded: Recorded, decisions: list[Decision], change: Change) -> tuple[Change, int]:
+def _decided(recorded: pd.DataFrame, decisions: list[Decision]) -> NDArray[np.bool_]:
+    """(N,) which samples a person decided on."""
+    return np.asarray(recorded.index.isin([decision.id for decision in decisions]))
+
+
+def one_of_each(recorded: pd.DataFrame, decisions: list[Decision], change: Change) -> tuple[Change, int]:
     """(the change with one sample of each group of copies, how many groups are left as they are).
 
     Those that a person kept or relabelled all stay, and so do all of a group whose labels contradict, for
     nobody said which is right.
     """
-    if recorded.groups is None:
+    if "group" not in recorded:
         raise SettingsError(
             "the run did not look for copies, so that none can be dropped: make it anew",
             Hint("duplicates", "near", ""),
         )
-    index_of = {name: index for index, name in enumerate(recorded.ids)}
-    decided = {decision.id for decision in decisions}
-    keep, contradicting = list(change.keep), 0
-    for names in recorded.groups.values():
-        members = [index_of[name] for name in names if change.keep[index_of[name]]]
-        if len({recorded.labels[change.label_of[index]] for index in members}) > 1:
-            contradicting += 1
-            continue
-        ids = recorded.ids
-        best = sorted(members, key=lambda at: (ids[at] not in decided, ids[at] in recorded.suspects, at))
-        for index in best[1:]:
-            keep[index] = ids[index] in decided
-    return replace(change, keep=keep), contradicting
+    now = {"label": recorded["label"].to_numpy()[change.label_of], "free": ~_decided(recorded, decisions)}
+    copies = recorded[["group", "suspected"]].assign(**now).reset_index(drop=True)
+    copies = copies[copies["group"].notna() & np.array(change.keep)]
+    contradicts = copies.groupby("group")["label"].transform("nunique") > 1
+    rest = copies[~contradicts].sort_values(["free", "suspected"], kind="stable")
+    keep = np.array(change.keep)
+    keep[rest.index[rest["group"].duplicated() & rest["free"]]] = False
+    return replace(change, keep=keep.tolist()), int(copies["group"][contradicts].nunique())
 
 
 KIND = "cleaned dataset"
@@ -233,13 +193,13 @@ def apply_decisions(
     given = decisions if isinstance(decisions, list) else [] if decisions is None else decisions_in(decisions)
     found = by_name(recorded, given)
     _check_same_run(found, recorded, folder.read_json(folder.summary).get("fingerprint"))
-    decided = {decision.id for decision in found}
+    undecided = ~_decided(recorded, found)
     change = plan(recorded, found, suspects, only_sure=only_sure)
     before, contradicting = sum(change.keep), 0
     if duplicates == "keep-one":
         change, contradicting = one_of_each(recorded, found, change)
     if suspects != "keep" or duplicates != "keep":
-        _check_losses(recorded, change, ask)
+        _check_losses(change, ask)
     where = Path(origin.path if data is None else data)
     form = FORMATS[origin.form]
     _check_there(where)
@@ -253,7 +213,7 @@ def apply_decisions(
         writing(target, KIND, folder=is_folder, of=[where], overwrite=overwrite) as partial,
         form.still(where),
     ):
-        check_unchanged(where, origin.form, recorded.ids, recorded.hashes, saved.fingerprint)
+        check_unchanged(where, origin.form, change.ids, recorded.get("sha256"), saved.fingerprint)
         note = form.rewrite(where, partial, origin, replace(change, link=link).with_rows(origin.left_out))
     kept = sum(change.keep)
     rows = [(index, row) for index, row in enumerate(change.label_of) if change.keep[index]]
@@ -264,16 +224,16 @@ def apply_decisions(
         "kept": kept,
         "dropped": len(change.keep) - kept,
         "relabelled": sum(row != index for index, row in rows),
-        "classes_gone": sorted(set(recorded.labels) - {recorded.labels[row] for _, row in rows}),
+        "classes_gone": sorted(set(change.labels) - {change.labels[row] for _, row in rows}),
         "copies_dropped": before - kept,
         "groups_contradicting": contradicting,
         "decisions": len(found),
         "suspects": suspects,
-        "undecided_suspects": len(set(recorded.suspects) - decided),
-        "undecided_sure": len(recorded.sure - decided) if only_sure else None,
-        "not_audited": len(recorded.held_out - decided),
+        "undecided_suspects": int((recorded["suspected"] & undecided).sum()),
+        "undecided_sure": int((recorded["sure"] & undecided).sum()) if only_sure else None,
+        "not_audited": int((recorded["held_out"] & undecided).sum()),
         "left_out": len(origin.left_out),
-        "images_left_out": other_images(where, recorded.ids) if origin.form == "folder" else [],
+        "images_left_out": other_images(where, change.ids) if origin.form == "folder" else [],
     }
 
 
@@ -289,46 +249,39 @@ def data_name(run: str | Path) -> str:
     return path.name if suffix_of(path) in endings else f"{path.name}{endings[0]}"
 
 
-def _check_same_run(decisions: list[Decision], recorded: Recorded, fingerprint: str | None) -> None:
+def _check_same_run(decisions: list[Decision], recorded: pd.DataFrame, fingerprint: str | None) -> None:
     """Refuse decisions that were made about other samples, which may have the same names: lines do."""
-    wanted = {decision.id for decision in decisions}
-    pairs = zip(recorded.ids, recorded.labels, strict=True)
-    labels = {name: label for name, label in pairs if name in wanted}
     for decision in decisions:
         if fingerprint is not None and decision.run is not None and decision.run.strip() != fingerprint:
             raise DataError(
                 "the decisions were made in the report of another run; if you mean them, "
                 "delete their column 'run'"
             )
-        if decision.given is not None and decision.given != labels[decision.id]:
+        if decision.given is not None and decision.given != (label := recorded["label"][decision.id]):
             raise DataError(
                 f"the decisions say that {decision.id!r} is labelled {decision.given!r}, but here it is "
-                f"{labels[decision.id]!r}: are they of another run?"
+                f"{label!r}: are they of another run?"
             )
 
 
-def _check_losses(recorded: Recorded, change: Change, ask: Callable[[str], bool] | None) -> None:
+def _check_losses(change: Change, ask: Callable[[str], bool] | None) -> None:
     """Ask before most of a class goes on the word of the audit alone, which may not understand that class."""
-    now = [recorded.labels[row] for row in change.label_of]
-    pairs = Counter(zip(recorded.labels, now, strict=True))
-    labels = Counter(recorded.labels)
-    left = Counter(
-        label
-        for label, new, keep in zip(recorded.labels, now, change.keep, strict=True)
-        if keep and new == label
-    )
-    misspelt = {label for label, new in pairs if new != label and are_near(label, new)}
+    labels = np.array(change.labels, dtype=object)
+    new = labels[change.label_of]
+    counts, left = Counter(change.labels), Counter(labels[np.array(change.keep) & (new == labels)])
+    pairs = set(zip(labels, new, strict=True))
+    misspelt = {label for label, now in pairs if now != label and are_near(label, now)}
     lost = [
         label
-        for label, count in labels.items()
+        for label, count in counts.items()
         if count >= FEW and 2 * left[label] < count and label not in misspelt
     ]
     if not lost:
         return
-    worst = min(lost, key=lambda label: left[label] / labels[label])
+    worst = min(lost, key=lambda label: left[label] / counts[label])
     more = "1 more class" if len(lost) == 2 else f"{len(lost) - 1} more classes"
     others = f", and {more} would be left with less than half" if len(lost) > 1 else ""
-    text = f"of {labels[worst]} samples labelled {worst!r} {left[worst]} would be left{others}"
+    text = f"of {counts[worst]} samples labelled {worst!r} {left[worst]} would be left{others}"
     if ask is None:
         raise SettingsError(f"{text}: look at them in the report first;", Hint("yes", True, "to go on"))
     if not ask(text):

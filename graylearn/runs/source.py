@@ -83,7 +83,7 @@ def what_changed(
     data: Path,
     form: str,
     ids: Sequence[str],
-    hashes: Sequence[str] | None,
+    hashes: Iterable[str] | None,
     fingerprint: dict[str, Any],
 ) -> str | None:
     """What of the data is gone or different, such as `a.csv has changed`; None: nothing.
@@ -96,14 +96,14 @@ def what_changed(
         if gone is not None:
             return f"{gone} is gone"
     found, now = FORMATS[form].fingerprint(data, ids)
-    for name, before, after in zip(ids, hashes or (), now or (), strict=False):
+    for name, before, after in zip(ids, () if hashes is None else hashes, now or (), strict=False):
         if before != after:
             return f"{data / name} has changed"
     return f"{data} has changed" if found != fingerprint and LABELS not in fingerprint else None
 
 
 def check_unchanged(
-    data: Path, form: str, ids: Sequence[str], hashes: Sequence[str] | None, fingerprint: dict[str, Any]
+    data: Path, form: str, ids: Sequence[str], hashes: Iterable[str] | None, fingerprint: dict[str, Any]
 ) -> None:
     """Refuse data that are no longer those that were audited; see `what_changed`."""
     if (changed := what_changed(data, form, ids, hashes, fingerprint)) is not None:

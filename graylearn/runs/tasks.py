@@ -56,11 +56,12 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
     for each in [target] if tool == "fiftyone" else [target, beside]:
         check_writable(each, KIND, folder=tool == "fiftyone", of=of)
     recorded = read_recorded(folder)
-    check_unchanged(Path(origin.path), origin.form, recorded.ids, recorded.hashes, saved.fingerprint)
+    ids = recorded.index.tolist()
+    check_unchanged(Path(origin.path), origin.form, ids, recorded.get("sha256"), saved.fingerprint)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # the run told it
-        look = _looks(origin, options_of(settings, 8, origin.split), recorded.ids)
-    at = {name: index for index, name in enumerate(recorded.ids)}
+        look = _looks(origin, options_of(settings, 8, origin.split), ids)
+    at = {name: index for index, name in enumerate(ids)}
     audit = pq.read_table(folder.audit_parquet).to_pandas()
     suspects = audit[audit["suspected"]].sort_values("score", ascending=False, kind="stable")
     rows = []

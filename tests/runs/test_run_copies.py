@@ -11,7 +11,7 @@ from graylearn.cli.main import app
 from graylearn.errors import SettingsError
 from graylearn.report import Decision
 from graylearn.runs import RunProgress, RunSettings, run
-from graylearn.runs.apply import Recorded, apply_decisions, one_of_each, plan
+from graylearn.runs.apply import apply_decisions, one_of_each, plan
 
 HEADER, LINES = 1, 60
 
@@ -64,9 +64,9 @@ def test_one_of_each_group_is_kept(made, folder):
 
 def test_what_a_person_decided_stands_and_suspects_go_first():
     names, labels = list("abcdef"), ["x", "y", "y", "x", "x", "x"]
-    recorded = Recorded(
-        names, labels, None, {"d": None}, set(), set(), {1: ["a", "b", "c"], 2: ["d", "e", "f"]}
-    )
+    suspected = [name == "d" for name in names]
+    columns = {"label": pd.Categorical(labels), "suspected": suspected, "group": [1, 1, 1, 2, 2, 2]}
+    recorded = pd.DataFrame(columns, index=names)
 
     def kept(*decisions):
         change = plan(recorded, list(decisions), "keep")
@@ -79,7 +79,7 @@ def test_what_a_person_decided_stands_and_suspects_go_first():
     assert kept(Decision("a", "relabel", "y")) == (["a", "e"], 0)
     assert kept(Decision("a", "drop"), Decision("d", "keep"), Decision("f", "keep")) == (["b", "d", "f"], 0)
     with pytest.raises(SettingsError, match="did not look for copies"):
-        one_of_each(Recorded(names, labels, None, {}, set(), set()), [], plan(recorded, [], "keep"))
+        one_of_each(recorded.drop(columns="group"), [], plan(recorded, [], "keep"))
 
 
 def test_copies_and_leaks_from_the_command_line(folder):

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from hand_made_frame import FRAME
 
-from graylearn.data.atomic import checksum
 from graylearn.data.encoding.encode import TableEncoder
 from graylearn.errors import CheckpointError
 
@@ -38,17 +37,14 @@ def test_the_same_transform_after_a_trip_through_json():
 
 
 def test_foreign_and_contradictory_content():
-    for foreign in (None, [], {}, {"format": "other"}):
-        with pytest.raises(CheckpointError, match="not a saved TableEncoder"):
-            TableEncoder.from_json(foreign)
     saved = TableEncoder().fit(FRAME).to_json()
     for change in (
+        {"kinds": None},
         {"kinds": {"size": "number"}},
         {"kinds": {"size": "magic"}},
         {"numbers": {}},
         {"settings": {"x": 1}},
         {"categories": {"colour": {"values": [], "hashed": 2_000_000_000}}},
     ):
-        content = saved["encoder"] | change
         with pytest.raises(CheckpointError, match="cannot be used"):
-            TableEncoder.from_json(saved | {"encoder": content, "sha256": checksum(content)})
+            TableEncoder.from_json(saved | change)

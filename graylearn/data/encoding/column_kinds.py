@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -50,16 +50,9 @@ _UNREAD = (
 )
 
 
-class _Reading(NamedTuple):
-    """How the text of a column was read."""
-
-    words: str
-    """What is said of all columns read alike; {columns}, {are}, {shown} and {others} are filled in."""
-    column: str
-    shown: str
-    writing: str = ""
-    others: int = 0
-    """How many values were read as missing."""
+_Reading: TypeAlias = tuple[str, str, str, str, int]
+"""How the text of a column was read: what is said of all that are read alike, with {columns}, {are}, {shown}
+and {others} to fill in; how they are written; the column; a value; how many were taken as missing."""
 
 
 def split_kind(kind: ColumnKind) -> tuple[str, str]:
@@ -75,18 +68,12 @@ def kinds_of(frame: pd.DataFrame) -> dict[str, ColumnKind]:
     """What each column holds; how text was read is reported, once for all columns that are written alike."""
     readings: list[_Reading] = []
     kinds = {name: kind_of(frame[name], name, readings) for name in frame.columns}
-    alike: dict[tuple[str, str], list[_Reading]] = {}
-    for reading in readings:
-        alike.setdefault((reading.words, reading.writing), []).append(reading)
-    for (words, _), group in alike.items():
-        shown, others = repr(group[0].shown), sum(reading.others for reading in group)
-        told = words.format(
-            columns=_named([reading.column for reading in group]),
-            are=are(len(group)),
-            shown=shown,
-            others=f"{counted(others, 'other value')}, such as {shown}, {are(others)}",
+    for words, writing in dict.fromkeys(each[:2] for each in readings):
+        _, _, columns, shown, others = zip(
+            *(each for each in readings if each[:2] == (words, writing)), strict=True
         )
-        warn(told)
+        told = f"{counted(sum(others), 'other value')}, such as {shown[0]!r}, {are(sum(others))}"
+        warn(words.format(columns=_named(columns), are=are(len(columns)), shown=repr(shown[0]), others=told))
     return kinds
 
 
@@ -131,7 +118,7 @@ def kind_of(values: pd.Series, name: str, readings: list[_Reading] | None = None
     if (writing := number_writing(present, are_new=True)) is not None:
         shown = next(value for value in present[~good] if not np.isnan(read_number(value, writing)))
         words = "{columns} {are} text, read as numbers written as in {shown}"
-        readings.append(_Reading(words, name, str(shown), writing))
+        readings.append((words, writing, name, str(shown), 0))
         return f"number {writing}"
     if good.mean() >= MOSTLY or _is_measured_or_unknown(present, good):
         readings.append(_faulty(present[~good], name, "numbers"))
@@ -140,7 +127,7 @@ def kind_of(values: pd.Series, name: str, readings: list[_Reading] | None = None
         return _date_kind(present, name, writing, readings)
     if looks_measured(present) and present.nunique() > _FEW:
         shown = next(text for value in present if any(map(str.isdigit, text := str(value))))
-        readings.append(_Reading(_UNREAD, name, shown))
+        readings.append((_UNREAD, "", name, shown, 0))
     return "category"
 
 
@@ -165,15 +152,11 @@ def as_numbers(values: pd.Series, name: str, writing: str = "") -> np.ndarray:
         unread = plain[plain.notna().to_numpy() & np.isnan(numbers)]
         if len(unread) and (shown := shown_writing(unread)):
             numbers = np.where(np.isnan(numbers), read_numbers(plain, shown), numbers)
-    lost = values[values.notna().to_numpy() & np.isnan(numbers)]
-    if len(lost) and np.isnan(numbers).all():
-        raise _other_kind(name, "numbers", lost)
-    if writing:
-        _note_lost(lost, name, "number")
+    _check_lost(values, np.isnan(numbers), name, "number", writing)
     return numbers
 
 
-def as_bools(values: pd.Series, name: str) -> np.ndarray:
+def as_bools(values: pd.Series, name: str, writing: str = "") -> np.ndarray:
     """0.0, 1.0 or NaN; text may spell the bools."""
     if pd.api.types.is_bool_dtype(values.dtype) or pd.api.types.is_numeric_dtype(values.dtype):
         numbers = values.to_numpy(np.float64, na_value=np.nan)
@@ -184,7 +167,7 @@ def as_bools(values: pd.Series, name: str) -> np.ndarray:
         numbers = spelled.to_numpy(np.float64)
         bad = values.notna().to_numpy() & np.isnan(numbers)
     if bad.any():
-        raise _other_kind(name, "bools", values[bad])
+        raise _other_kind(name, "bool", values[bad])
     return numbers
 
 
@@ -197,11 +180,7 @@ def as_date_parts(values: pd.Series, name: str, writing: str = "") -> np.ndarray
     dates = pd.to_datetime(
         as_iso(values, writing) if is_text else values, errors="coerce", utc=True, format="ISO8601"
     )
-    lost = values[values.notna() & dates.isna()]
-    if len(lost) and dates.isna().all():
-        raise _other_kind(name, "dates", lost)
-    if writing:
-        _note_lost(lost, name, "date")
+    _check_lost(values, dates.isna().to_numpy(), name, "date", writing)
     # in the unit of the dates: nanoseconds do not reach 9999-12-31, which stands for no end in databases
     start = pd.Timestamp(0, tz="UTC").as_unit(dates.dt.unit)
     seconds: pd.Series[float] = (dates - start).dt.total_seconds()
@@ -276,7 +255,7 @@ def _date_kind(present: pd.Series, name: str, writing: str, readings: list[_Read
     if writing:
         first = {"d": "day", "m": "month", "y": "year"}[writing[0]]
         words = f"{{columns}} {{are}} text, read as dates with the {first} first, as in {{shown}}"
-        readings.append(_Reading(words, name, str(present.iloc[0]), writing))
+        readings.append((words, writing, name, str(present.iloc[0]), 0))
         return f"date {writing}"
     dates = pd.to_datetime(present, errors="coerce", utc=True, format="ISO8601")
     if dates.isna().any():
@@ -294,24 +273,26 @@ def _is_measured_or_unknown(present: pd.Series, good: pd.Series) -> bool:
 
 def _faulty(faults: pd.Series, name: str, what: str) -> _Reading:
     words = f"{{columns}} {{are}} text but mostly {what}; {{others}} taken as missing"
-    return _Reading(words, name, str(faults.iloc[0]), others=len(faults))
+    return words, "", name, str(faults.iloc[0]), len(faults)
 
 
 def _other_kind(name: str, learned: str, others: pd.Series) -> DataError:
     """What is said of new rows whose column holds something else than was learned from."""
     return DataError(
-        f"column {name!r} held {learned} when the encoder was fitted but now holds values such as "
-        f"{str(others.iloc[0])!r}: write {learned} there, and nothing where they are unknown, or fit anew"
+        f"column {name!r} held {learned}s when the encoder was fitted but now holds values such as "
+        f"{str(others.iloc[0])!r}: write {learned}s there, and nothing where they are unknown, or fit anew"
     )
 
 
-def _note_lost(lost: pd.Series, name: str, kind: str) -> None:
-    if len(lost):
-        _note(
-            f"column {name!r} holds {counted(len(lost), 'value')} that {are(len(lost))} no {kind}, such as "
-            f"{str(lost.iloc[0])!r}: taken as missing",
-            about=f"column {name!r} holds no {kind}",  # large data are read in many blocks
-        )
+def _check_lost(values: pd.Series, is_missing: np.ndarray, name: str, kind: str, writing: str) -> None:
+    """Refuse values none of which is of the kind, and warn where some of a known writing are not."""
+    lost = values[values.notna().to_numpy() & is_missing]
+    if len(lost) and is_missing.all():
+        raise _other_kind(name, kind, lost)
+    if len(lost) and writing:
+        told = f"column {name!r} holds {counted(len(lost), 'value')} that {are(len(lost))} no {kind}, such as"
+        about = f"column {name!r} holds no {kind}"  # large data are read in many blocks
+        _note(f"{told} {str(lost.iloc[0])!r}: taken as missing", about)
 
 
 def note_sentences(name: str, learned: bool | None) -> None:

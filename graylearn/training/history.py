@@ -2,7 +2,7 @@
 
 Three compact arrays of shape (epochs, num_samples) live on the device: the probability of the given
 label, the largest probability (both float16) and the predicted class (the smallest integer that holds it).
-If all epochs do not fit the memory budget, the latest are kept, and running sums over all.
+If all epochs do not fit the memory budget, the latest are kept.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ from graylearn.notebook import lines, shown
 DEFAULT_BUDGET = 1 << 30
 """Bytes the kept epochs may take: 200 epochs of a million samples with up to 256 classes."""
 
-SUMS = ("count", "label_sum", "label_square_sum", "max_sum")
-"""What is summed over all epochs, kept or not."""
-_STATE = ("label", "max", "predicted", *SUMS, "finished_epochs")
+_STATE = ("label", "max", "predicted", "finished_epochs")
 _SAVED = ("ids", "is_numbered", "targets", "num_classes", "epochs", *_STATE)
 
 
@@ -66,7 +64,7 @@ class History:
     """Confidence by sample and epoch. A sample that an epoch did not see has NaN there.
 
     `label_confidence`, `max_confidence` and `predicted` are numpy arrays (kept epochs, num_samples);
-    `kept_epochs` says which epochs their rows are. Means run over all epochs, kept or not.
+    `kept_epochs` says which epochs their rows are, and over these run all means.
     """
 
     def __init__(
@@ -92,12 +90,6 @@ class History:
         self._label = torch.full((kept, num_samples), torch.nan, dtype=torch.float16, device=device)
         self._max = torch.full_like(self._label, torch.nan)
         self._predicted = torch.zeros((kept, num_samples), dtype=classes, device=device)
-        self._sums = {
-            name: torch.zeros(
-                num_samples, dtype=torch.int32 if name == "count" else torch.float32, device=device
-            )
-            for name in SUMS
-        }
         self.finished_epochs = 0
         """Epochs that are complete."""
 
@@ -105,11 +97,6 @@ class History:
     def num_samples(self) -> int:
         """How many samples are followed."""
         return len(self.targets)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether every epoch is kept, not only the latest and the running sums."""
-        return len(self._label) >= self.epochs
 
     # -- filled by the engine -------------------------------------------------------------------
 
@@ -153,14 +140,7 @@ class History:
         self._predicted[row] = predicted.to(self._predicted.dtype)
 
     def end_epoch(self, epoch: int) -> None:
-        """Close `epoch`: add it to the running sums."""
-        row = epoch % len(self._label)
-        label, largest = self._label[row].float(), self._max[row].float()
-        self._sums["count"] += ~label.isnan()
-        label, largest = label.nan_to_num(0.0), largest.nan_to_num(0.0)
-        self._sums["label_sum"] += label
-        self._sums["label_square_sum"] += label * label
-        self._sums["max_sum"] += largest
+        """Close `epoch`."""
         self.finished_epochs = epoch + 1
 
     # -- read by methods and by the audit -------------------------------------------------------
@@ -170,10 +150,7 @@ class History:
 
         NaN for samples seen in none of them; all NaN before the first epoch is complete.
         """
-        rows = self._rows()[-epochs:]
-        if len(rows) == 0:
-            return torch.full_like(self._sums["label_sum"], torch.nan)
-        return self._label[torch.as_tensor(rows, device=self._label.device)].float().nanmean(dim=0)
+        return self._mean(self._label, epochs)
 
     @property
     def kept_epochs(self) -> NDArray[np.int64]:
@@ -196,32 +173,36 @@ class History:
         return self._array(self._predicted)
 
     @property
-    def count(self) -> NDArray[np.int32]:
+    def count(self) -> NDArray[np.int64]:
         """(num_samples,) the number of epochs in which each sample was seen."""
-        return self._sums["count"].cpu().numpy()
+        counted: NDArray[np.int64] = (~np.isnan(self.label_confidence)).sum(0)
+        return counted
 
     def mean_label_confidence(self) -> NDArray[np.float32]:
-        """(num_samples,) mean probability of the given label over all epochs: low = does not belong."""
-        return self._mean("label_sum")
+        """(num_samples,) mean over epochs of the probability of the given label: low = does not belong."""
+        return self._mean(self._label).cpu().numpy()
 
     def mean_max_confidence(self) -> NDArray[np.float32]:
-        """(num_samples,) mean of the largest probability over all epochs."""
-        return self._mean("max_sum")
+        """(num_samples,) mean over epochs of the largest probability."""
+        return self._mean(self._max).cpu().numpy()
 
     def std_label_confidence(self) -> NDArray[np.float32]:
         """(num_samples,) standard deviation over epochs of the probability of the given label."""
-        spread = self._mean("label_square_sum") - self._mean("label_sum") ** 2
-        deviation: NDArray[np.float32] = np.sqrt(np.maximum(spread, 0.0))
-        return deviation
+        spread = self._mean(self._label, power=2) - self._mean(self._label).square()
+        return spread.clamp_min(0.0).sqrt().cpu().numpy()
 
     def last_label_confidence(self) -> NDArray[np.float32]:
         """(num_samples,) probability of the given label in the last complete epoch."""
         return self.recent_label_confidence(1).cpu().numpy()
 
-    def _mean(self, name: str) -> NDArray[np.float32]:
-        count = self._sums["count"].clamp(min=1)
-        mean = torch.where(self._sums["count"] > 0, self._sums[name] / count, torch.nan)
-        return mean.cpu().numpy()
+    def _mean(self, values: Tensor, epochs: int = 0, power: int = 1) -> Tensor:
+        """(num_samples,) the mean over the last `epochs`, or all; NaN for samples seen in none of them."""
+        total = torch.zeros(self.num_samples, device=values.device)
+        count = torch.zeros_like(total)
+        for row in self._rows()[-epochs:].tolist():  # one at a time, for memory's sake
+            total += values[row].float().nan_to_num(0.0) ** power
+            count += ~values[row].isnan()
+        return total / count
 
     def _rows(self) -> NDArray[np.int64]:
         return self.kept_epochs % len(self._label)
@@ -242,7 +223,6 @@ class History:
         other = copy.copy(self)
         other.targets, other.ids = targets, ids
         other._label, other._max, other._predicted = map(take, (self._label, self._max, self._predicted))
-        other._sums = {name: take(values) for name, values in self._sums.items()}
         return other
 
     def grown(self, targets: Tensor, ids: NDArray[Any], epochs: int, budget: int) -> History:
@@ -254,8 +234,6 @@ class History:
             other._label[into, :n] = self._label[row]
             other._max[into, :n] = self._max[row]
             other._predicted[into, :n] = self._predicted[row]
-        for name in SUMS:
-            other._sums[name][:n] = self._sums[name]
         other.finished_epochs = self.finished_epochs
         return other
 
@@ -275,7 +253,7 @@ class History:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps: arrays and numbers by name."""
-        values = (self._label, self._max, self._predicted, *self._sums.values(), self.finished_epochs)
+        values = (self._label, self._max, self._predicted, self.finished_epochs)
         return dict(zip(_STATE, values, strict=True))
 
     def load_state(self, saved: dict[str, Any]) -> None:
@@ -290,8 +268,6 @@ class History:
                     " resume with the same data, epochs and history budget"
                 )
             mine.copy_(saved[name])
-        for name in SUMS:
-            self._sums[name].copy_(saved[name])
         self.finished_epochs = int(saved["finished_epochs"])
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -167,7 +167,7 @@ class Recorder:
         unknown = int((found.count == 0).sum())
         if unknown:
             raise DataError(
-                f"the logits of {unknown} samples are NaN in every epoch: training has diverged, try a "
+                f"the logits of {unknown} samples are NaN in every epoch kept: training has diverged, try a "
                 "smaller learning rate"
             )
         order = np.asarray(self._targets.index.argsort())

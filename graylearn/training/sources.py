@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +31,8 @@ from graylearn.errors import DataError, SettingsError
 from graylearn.training import seeding
 from graylearn.training.settings import Settings
 
-_FINGERPRINT_ROWS = 256
-"""Rows of a dataset that are hashed, because samples may be slow to read; of arrays all are."""
+_LOOKED_AT = 256
+"""Samples of a dataset that are hashed and measured, because they may be slow to read; of arrays all are."""
 _DEVICE_SHARE = 0.5
 """How much of the free memory of a device a training set may take."""
 
@@ -167,10 +167,7 @@ class _Sources:
         preparation = self._stream_preparation(data, first)
         options = self._options(len(data))
         source = StreamBatches(data, preparation=preparation, workers=self.settings.workers, **options)
-        seen = ""
-        if self.settings.checkpoint is not None:
-            seen = _fingerprint(_some(data), source.targets.cpu())
-        return Training(source, preparation, _example(preparation, first.to(self.device)), None, seen)
+        return self._streamed(data, source, first)
 
     def of_loader(self, data: Any) -> Training:
         settings = self.settings
@@ -190,14 +187,19 @@ class _Sources:
         preparation = self._stream_preparation(data, first)
         seeding.seed_global(settings.seed, "epoch", 0)
         source = LoaderBatches(data, device=self.device, preparation=preparation)
-        seen = ""
-        if settings.checkpoint is not None:
+        return self._streamed(data, source, first)
+
+    def _streamed(self, data: Any, source: StreamBatches | LoaderBatches, first: Any) -> Training:
+        seen, preparation = "", source.preparation
+        if self.settings.checkpoint is not None:
             seeding.seed_global(
-                settings.seed, "epoch", 0
-            )  # samples may be drawn anew each time they are read
-            parts = data if isinstance(data, list) else [(_of_loader(data, first), source.host_targets)]
-            seen = " ".join(_fingerprint(as_inputs(part[0]), torch.as_tensor(part[1])) for part in parts)
-        return Training(source, preparation, _example(preparation, first[:2].to(self.device)), None, seen)
+                self.settings.seed, "epoch", 0
+            )  # samples may be drawn anew when they are read
+            seen = _fingerprint(_looked_at(data, first), source.targets)
+        shown = first[:2].to(self.device)
+        if preparation.images or shown.is_floating_point() or shown.dtype == torch.uint8:
+            shown = preparation.finish(preparation.stored(shown))
+        return Training(source, preparation, shown, None, seen)  # of whole numbers, tokens that are embedded
 
     def _options(self, num_samples: int) -> dict[str, Any]:
         """How batches are made."""
@@ -219,10 +221,7 @@ class _Sources:
         pixels = batch.dtype == torch.uint8 and batch.ndim == 4
         scale = self.settings.scale if pixels else None
         if pixels and scale is None:
-            if hasattr(data, "__getitem__") and not isinstance(data, DataLoader):
-                rows = np.unique(np.linspace(0, len(data) - 1, 1024).astype(int))
-                batch = torch.stack([torch.as_tensor(split_item(data[int(row)])[0]) for row in rows])
-            scale = PixelScale.measure(as_nhwc(batch))
+            scale = PixelScale.measure(as_nhwc(_looked_at(data, batch)))
         return self._preparation(batch, scale)
 
     def _preparation(self, samples: Any, scale: PixelScale | None) -> Preparation:
@@ -246,20 +245,22 @@ def check_finite(samples: Tensor) -> None:
         raise DataError("x holds NaN or infinite values: fill or remove them before training")
 
 
-def _of_loader(data: Any, first: Any) -> Any:
-    """What to hash of a loader: all data in memory, samples spread over its dataset, or the first one."""
-    dataset = getattr(data, "dataset", None)
+def _looked_at(data: Any, first: Any) -> Any:
+    """All that is in memory, else samples spread over a dataset, or the first ones, as one batch."""
+    if isinstance(data, list):
+        return joined([as_inputs(split_item(batch)[0]) for batch in data])
+    dataset = getattr(data, "dataset", data)
     if isinstance(dataset, TensorDataset):
         return dataset.tensors[0]
-    if isinstance(data, DataLoader) and not isinstance(dataset, IterableDataset):
-        return _some(dataset, data.collate_fn)
-    return first[:1]
-
-
-def _example(preparation: Preparation, samples: Tensor) -> Tensor:
-    if not preparation.images and not samples.is_floating_point() and samples.dtype != torch.uint8:
-        return samples  # whole numbers may be tokens, which an embedding reads as they are
-    return preparation.finish(preparation.stored(samples))
+    if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__"):
+        return first[:1]
+    collated = getattr(data, "collate_fn", collate)
+    rows = np.unique(np.linspace(0, len(dataset) - 1, _LOOKED_AT).astype(int))
+    samples = [as_inputs(split_item(collated([dataset[int(row)]]))[0]) for row in rows]
+    try:
+        return joined(samples)
+    except RuntimeError:  # they differ in shape
+        return samples[0]
 
 
 def _fingerprint(samples: Any, labels: Tensor) -> str:
@@ -273,20 +274,6 @@ def _fingerprint(samples: Any, labels: Tensor) -> str:
         rows = samples[start : start + at_once].cpu().contiguous()
         digest.update(rows.view(torch.uint8).numpy().data)
     return digest.hexdigest()
-
-
-def _some(data: Any, collate: Callable[[list[Any]], Any] | None = None) -> Any:
-    """Samples spread over a dataset, as one tensor; the first alone if they differ in shape."""
-    rows = np.unique(np.linspace(0, len(data) - 1, _FINGERPRINT_ROWS).astype(int))
-    items = (data[int(row)] for row in rows)
-    if collate is None:
-        samples = [as_inputs(split_item(item)[0])[None] for item in items]
-    else:
-        samples = [as_inputs(split_item(collate([item]))[0]) for item in items]
-    try:
-        return joined(samples)
-    except RuntimeError:
-        return samples[0]
 
 
 _SUM_TOLERANCE = 1e-3

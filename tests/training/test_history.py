@@ -1,4 +1,4 @@
-"""The history holds what the network said of each sample, exactly, in full or in running means."""
+"""The history holds what the network said of each sample, exactly."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,6 @@ def filled(epochs=5, samples=7, classes=3, budget=1 << 20, skip=()):
 
 def test_all_epochs_are_kept_in_compact_arrays():
     history, label, probabilities = filled()
-    assert history.is_full
     assert history.label_confidence.dtype == np.float16
     assert history.predicted.dtype == np.uint8
     np.testing.assert_allclose(history.label_confidence, label, atol=5e-4)
@@ -46,19 +45,16 @@ def test_all_epochs_are_kept_in_compact_arrays():
     np.testing.assert_allclose(history.recent_label_confidence(50), label.mean(0), atol=5e-4)
 
 
-def test_beyond_the_budget_the_latest_epochs_and_all_means_are_kept():
+def test_beyond_the_budget_the_latest_epochs_are_kept():
     history, label, _ = filled(budget=7 * 5 * 2)  # two epochs of 7 samples at 5 bytes
-    assert not history.is_full
     np.testing.assert_array_equal(history.kept_epochs, [3, 4])
     np.testing.assert_allclose(history.label_confidence, label[3:], atol=5e-4)
-    np.testing.assert_allclose(history.mean_label_confidence(), label.mean(0), atol=5e-4)
-    np.testing.assert_allclose(history.std_label_confidence(), label.std(0), atol=2e-3)
-    assert (history.count == 5).all()
+    np.testing.assert_allclose(history.mean_label_confidence(), label[3:].mean(0), atol=5e-4)
+    assert (history.count == 2).all()
 
 
-@pytest.mark.parametrize("budget", [1 << 20, 7 * 5 * 2])
-def test_a_sample_that_an_epoch_did_not_see_is_nan_there_and_left_out_of_means(budget):
-    history, label, _ = filled(budget=budget, skip={(0, 2), (4, 2), (4, 5)})
+def test_a_sample_that_an_epoch_did_not_see_is_nan_there_and_left_out_of_means():
+    history, label, _ = filled(skip={(0, 2), (4, 2), (4, 5)})
     expected = np.nanmean(label, axis=0)
     np.testing.assert_allclose(history.mean_label_confidence(), expected, atol=5e-4)
     np.testing.assert_array_equal(history.count, [5, 5, 3, 5, 5, 4, 5])

@@ -6,7 +6,6 @@ What reads and judges is imported at the call: `import graylearn` need not wait 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -140,9 +139,8 @@ def audit(
                 given = short_run(
                     features, content, label, len(names), epochs=epochs, seed=seed, device=device
                 )
-        known = Known(label, names, mode, content, features, given, group, one_class(overlap))
-        found = Audit(**verdict(known, row_ids))
-        return as_written(replace(found, ids=row_ids), *written, meant)
+        known = Known(row_ids, label, names, mode, content, features, given, group, one_class(overlap))
+        return as_written(Audit(**verdict(known)), *written, meant)
 
 
 def _check(model: Any, mode: str) -> None:

@@ -8,9 +8,10 @@ Classes of few samples are dealt to few parts, so that each part that has one ha
 from __future__ import annotations
 
 import json
+import re
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,7 @@ from numpy.typing import NDArray
 
 from graylearn.array_types import Ints
 from graylearn.audit.audit import audit
-from graylearn.audit.joint import fields_of, joined, mean_ranges
-from graylearn.audit.result import Audit
+from graylearn.audit.result import Audit, arrays_of
 from graylearn.data.atomic import replacing, replacing_folder, write_text
 from graylearn.data.samples import Label, Samples
 from graylearn.errors import CheckpointError
@@ -227,7 +227,7 @@ class Whole:
     features: NDArray[np.float32]
     """(n, D) of these."""
     contamination: dict[str, float | None]
-    """As of `Audit`, in the mean; parts in which nothing was found count as 0 where it was in others."""
+    """As of `Audit`, the mean over the parts that could be judged."""
     ranges: dict[str, tuple[float, float]]
 
 
@@ -244,19 +244,8 @@ def whole_of(files: PartFiles) -> Whole:
         raise CheckpointError(
             f"the parts in {files.folder} are damaged ({error}); make the run anew"
         ) from error
-    share = np.array([fact["samples"] for fact in facts], dtype=np.float64)
-    share /= share.sum()
-
-    def mean(values: Sequence[float]) -> float:
-        return float(np.dot(share, values))
-
-    shares = {name: [fact["contamination"][name] for fact in facts] for name in facts[0]["contamination"]}
-    contamination = {
-        name: None if not any(values) and None in values else mean([value or 0.0 for value in values])
-        for name, values in shares.items()
-    }
-    ranges = mean_ranges([fact["ranges"] for fact in facts], [fact["samples"] for fact in facts])
-    joint = Audit(**joined([fields_of(audit) for audit in audits]))
+    judged = [fact for fact in facts if fact["ranges"]]
+    joint = _joined(audits)
     room = min(1.0, VALUES_SHOWN / ((SHOWN + OTHERS) * features[0].shape[1]))
     chosen = _worth_showing(joint, int(room * SHOWN), int(room * OTHERS))  # in the order of the parts
     starts = np.cumsum([0, *(len(part) for part in features)])
@@ -268,4 +257,28 @@ def whole_of(files: PartFiles) -> Whole:
         ]
     )
     by_row = np.argsort(joint.ids[chosen])
+    contamination = {name: _mean(judged, "contamination", name) for name in facts[0]["contamination"]}
+    ranges = {name: tuple(_mean(judged, "ranges", name)) for name in judged[0]["ranges"]} if judged else {}
     return Whole(joint.take(chosen[by_row]), shown[by_row], contamination, ranges)
+
+
+def _mean(facts: Sequence[Mapping[str, Any]], what: str, name: str) -> Any:
+    """The mean over parts, by their samples, of a share or of a range; None of no part."""
+    size = np.array([fact["samples"] for fact in facts], dtype=np.float64)
+    return (size / size.sum() @ np.array([fact[what][name] for fact in facts])).tolist() if facts else None
+
+
+def _joined(audits: Sequence[Audit]) -> Audit:
+    """Verdicts on the samples of all parts; what is said of a set as a whole is that of any part, but notes:
+    those that differ in their numbers and examples are one."""
+    alike: dict[str, list[str]] = {}
+    for note in (note for each in audits for note in each.notes):
+        alike.setdefault(re.sub(r"\([^)]*\)|\d[\d.,]*", "", note), []).append(note)
+    notes = []
+    for told in alike.values():
+        of_one = "; the numbers are of one of them" if len(set(told)) > 1 else ""
+        everywhere = len(told) == len(audits) and not of_one
+        notes.append(told[0] if everywhere else f"{told[0]} (in {len(told)} of {len(audits)} parts{of_one})")
+    arrays = list(map(arrays_of, audits))
+    values = {name: np.concatenate([each[name] for each in arrays]) for name in arrays[0]}
+    return replace(audits[0], notes=tuple(notes), **values)

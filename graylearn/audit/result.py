@@ -22,7 +22,6 @@ from graylearn.audit.inputs import (
     groups_of,
     one_class,
 )
-from graylearn.audit.joint import fields_of, taken
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.shares import chances_by_kind, part_in_words, share_in_words, shares_of
 from graylearn.audit.store import as_unicode, read_audit, write_audit
@@ -168,7 +167,7 @@ class Audit:
 
     def take(self, index: Any) -> Audit:
         """The verdicts on the samples at `index`, in that order."""
-        return replace(self, **taken(fields_of(self), index))
+        return replace(self, **{name: each[index] for name, each in arrays_of(self).items()})
 
     @property
     def keep(self) -> NDArray[np.bool_]:
@@ -261,7 +260,8 @@ class Audit:
 
     def write(self, folder: Path, *, format: Literal["csv", "parquet"] = "csv") -> None:
         """Write what `save` writes to an empty folder."""
-        write_audit(folder, fields_of(self), self.table, self.contamination, format)
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        write_audit(folder, told, self.table, self.contamination, format)
 
     @classmethod
     def load(cls, path: str | Path) -> Audit:
@@ -311,11 +311,10 @@ class Audit:
             raise DataError(
                 f"pred_probs has {given.shape[1]} columns for {len(known)} classes: give one each"
             )
-        row_ids = as_ids(ids, features, len(label))
+        row_ids, group = as_ids(ids, features, len(label)), groups_of(groups, features, len(label))
         content, used = described(features, label, id_like, given)
-        group = groups_of(groups, features, len(label))
         word = one_class(overlap)
-        return cls(**verdict(Known(label, known, "predictions", content, used, given, group, word), row_ids))
+        return cls(**verdict(Known(row_ids, label, known, "predictions", content, used, given, group, word)))
 
     @classmethod
     def from_history(
@@ -364,4 +363,9 @@ class Audit:
         given = history_probabilities(history)
         content, used = described(features, label, id_like, given)
         word = one_class(overlap)
-        return cls(**verdict(Known(label, names, "history", content, used, given, None, word), row_ids))
+        return cls(**verdict(Known(row_ids, label, names, "history", content, used, given, None, word)))
+
+
+def arrays_of(audit: Audit) -> dict[str, Any]:
+    """The fields with an entry for each sample."""
+    return {name: each for name, each in vars(audit).items() if isinstance(each, np.ndarray)}

@@ -37,6 +37,8 @@ OVERLAP = {None: "auto", True: "none", False: "possible"}
 class Known:
     """What is known of N samples of K classes."""
 
+    ids: NDArray[Any]
+    """(N,) what the user calls each."""
     label: Ints
     """(N,) given labels, index in `classes`."""
     classes: tuple[Label, ...]
@@ -53,40 +55,39 @@ class Known:
     """Whether each sample has one true class, if the user says."""
 
 
-def verdict(known: Known, ids: NDArray[Any], judge: Judge | None = None) -> dict[str, Any]:
-    """The fields of an `Audit`."""
+def verdict(known: Known, judge: Judge | None = None) -> dict[str, Any]:
+    """The fields of an `Audit`; of a set that is not judged every sample belongs, for all that is known."""
     label, classes, n = known.label, known.classes, len(known.label)
     judge = shipped() if judge is None else judge
-    if why := _unjudged(known):
-        return _not_judged(known, ids, judge, why)
-    what = known.features if known.features is not None else known.given
-    tell_apart = np.asarray(np.zeros((n, 0)) if what is None else what, dtype=np.float32)
-    rows, chosen, answers = different(tell_apart, known.content, label, len(classes), known.group)
-    if known.features is None:
-        rows = rows.without_features()
-    given = None if known.given is None else known.given[chosen]
-    evidence = gather(rows, given=given, saw_labels=known.mode == "history", one_class=known.one_class)
-    chances = judge(evidence).chances[answers]
-    wrong, foreign = chances[:, 1], chances[:, 2]
-    held = 1.0 - chances[:, 0]
+    every, why = np.arange(n), _unjudged(known)
+    if why:
+        even = np.full((n, len(classes)), 1.0 / max(len(classes), 1))
+        probabilities = even if known.given is None else known.given
+        beliefs, best = np.eye(len(classes))[label], label
+        held, wrong, foreign = np.zeros(n), np.zeros(n), np.zeros(n)
+    else:
+        evidence, y, answers = _asked(known)
+        chances = judge(evidence).chances[answers]
+        held, wrong, foreign = 1.0 - chances[:, 0], chances[:, 1], chances[:, 2]
+        probabilities, others = evidence.probabilities[answers], evidence.beliefs[answers]
+        best, beliefs = others.argmax(axis=1), others * wrong[:, None]
+        beliefs[every, label] = chances[:, 0]
     suspected = held > judge.settings["threshold"]
     kind = np.where(~suspected, OK, np.where(foreign > wrong, OOD, MISLABELLED))
-    others = evidence.beliefs[answers]
-    best = others.argmax(axis=1)
-    beliefs = others * wrong[:, None]
-    beliefs[np.arange(n), label] = chances[:, 0]
-    probabilities = evidence.probabilities[answers]
-    by_kind = chances_by_kind(foreign, wrong, kind)
-    notes = _doubts(classes, label, suspected)
-    if not suspected.any():
-        notes += [NOTHING_FLAGGED, *_where_to_look(held)]
-    if known.mode == "predictions" and known.features is None:
-        notes += _learned(probabilities, label)
+    because, ranges, notes = np.full(n, "", dtype=object), {}, [why]
+    if not why:
+        because = _because(evidence, y, classes, answers, suspected, kind)
+        ranges = ranges_of(chances_by_kind(foreign, wrong, kind), judge.settings["reach"])
+        notes = _doubts(classes, label, suspected)
+        if not suspected.any():
+            notes += [NOTHING_FLAGGED, *_where_to_look(held)]
+        if known.mode == "predictions" and known.features is None:
+            notes += _learned(probabilities, label)
     return {
-        "ids": ids,
+        "ids": known.ids,
         "label": label,
         "classes": classes,
-        "confidence": probabilities[np.arange(n), label],
+        "confidence": probabilities[every, label],
         "probabilities": probabilities,
         "beliefs": beliefs,
         "score": held,
@@ -97,26 +98,25 @@ def verdict(known: Known, ids: NDArray[Any], judge: Judge | None = None) -> dict
         "foreign": foreign,
         "mode": known.mode,
         "overlap": OVERLAP[known.one_class],
-        "because": _because(evidence, rows.y, classes, answers, suspected, kind),
-        "ranges": ranges_of(by_kind, judge.settings["reach"]),
+        "because": because,
+        "ranges": ranges,
         "notes": tuple(notes),
         "judge": judge.id,
     }
 
 
-def _not_judged(known: Known, ids: NDArray[Any], judge: Judge, why: str) -> dict[str, Any]:
-    """The fields of an `Audit` of a set that is not judged: every sample belongs, for all that is known."""
-    n, num_classes = len(known.label), len(known.classes)
-    even = np.full((n, num_classes), 1.0 / max(num_classes, 1))
-    probabilities = even if known.given is None else known.given
-    return {
-        "ids": ids, "label": known.label, "classes": known.classes, "mode": known.mode,
-        "confidence": probabilities[np.arange(n), known.label], "probabilities": probabilities,
-        "beliefs": np.eye(num_classes)[known.label], "score": np.zeros(n), "foreign": np.zeros(n),
-        "suspected": np.zeros(n, dtype=bool), "level": np.zeros(n, dtype=np.int64),
-        "kind": np.full(n, OK), "suggested": known.label, "because": np.full(n, "", dtype=object),
-        "overlap": OVERLAP[known.one_class], "notes": (why,), "judge": judge.id,
-    }  # fmt: skip
+def _asked(known: Known) -> tuple[Evidence, Ints, Ints]:
+    """(evidence of the samples that differ, their labels, (N,) which of them answers for each sample)."""
+    what = known.features if known.features is not None else known.given
+    assert what is not None
+    rows, chosen, answers = different(
+        np.asarray(what, dtype=np.float32), known.content, known.label, len(known.classes), known.group
+    )
+    if known.features is None:
+        rows = rows.without_features()
+    given = None if known.given is None else known.given[chosen]
+    evidence = gather(rows, given=given, saw_labels=known.mode == "history", one_class=known.one_class)
+    return evidence, rows.y, answers
 
 
 def views_say(features: NDArray[np.float32], numbers: NDArray[Any], label: Ints, num_classes: int) -> Floats:
@@ -189,42 +189,42 @@ def _because(
     rows = np.unique(answers[suspected])
     if not len(rows):
         return said
-    best = evidence.beliefs.argmax(axis=1)
+    best, names = evidence.beliefs.argmax(axis=1), [shortened(str(name)) for name in classes]
     near_label, near_other = evidence.column("near: share of label"), evidence.column("near: share of other")
-    kernel, model = evidence.column("kernel: other"), evidence.column("given: other")
+    models = {"a model of the other samples": "kernel: other", "the model": "given: other"}
+    chances = {name: np.exp(evidence.column(column)) for name, column in models.items()}
     far_label = evidence.column("away by angle, rank in label")
     far_other = evidence.column("away by angle, rank in other")
     foreign = np.zeros(len(y), dtype=bool)
     foreign[answers[kind == OOD]] = True
     sentences = {}
     for row in rows:
-        own, other = shortened(str(classes[y[row]])), shortened(str(classes[best[row]]))
-        parts = []
+        own, other = names[y[row]], names[best[row]]
+        near = [(near_label[row], own), (near_other[row], other)]
         if foreign[row]:
-            for name, far in ((own, far_label[row]), (other, far_other[row])):
-                if far > FAR_OUT:
-                    parts.append(f"it lies farther out than {far:.0%} of {name}")
-            if np.isfinite(near_label[row]):
-                parts.append(
-                    f"{near_label[row]:.0%} of its neighbours are {own}, {near_other[row]:.0%} {other}"
-                )
-            if not parts:
-                parts.append(f"no class explains it: {other} would be the likeliest")
-            sentences[row] = "; ".join(parts)
-            continue
-        if np.isfinite(near_label[row]):
+            parts = [
+                f"it lies farther out than {far:.0%} of {name}"
+                for name, far in ((own, far_label[row]), (other, far_other[row]))
+                if far > FAR_OUT
+            ]
+            parts += _beside(near)
+            why = f"no class explains it: {other} would be the likeliest"
+        else:
             if near_other[row] > near_label[row]:
-                parts.append(
-                    f"{near_other[row]:.0%} of its neighbours are {other}, {near_label[row]:.0%} {own}"
-                )
-            elif near_label[row] < 0.5:
-                parts.append(f"{near_label[row]:.0%} of its neighbours are {own}")
-        for name, column in (("a model of the other samples", kernel), ("the model", model)):
-            if np.isfinite(column[row]) and column[row] > np.log(0.3):
-                parts.append(f"{name} gives {np.exp(column[row]):.0%} to {other}")
-        if not parts:
-            parts.append(f"no view expects {own}: {evidence.probabilities[row, y[row]]:.0%}")
-        sentences[row] = "; ".join(parts)
+                parts = _beside(near[::-1])
+            else:
+                parts = _beside(near[:1]) if near_label[row] < 0.5 else []
+            likely = {name: said[row] for name, said in chances.items() if said[row] > 0.3}
+            parts += [f"{name} gives {said:.0%} to {other}" for name, said in likely.items()]
+            why = f"no view expects {own}: {evidence.probabilities[row, y[row]]:.0%}"
+        sentences[row] = "; ".join(parts or [why])
     for place in np.flatnonzero(suspected):
         said[place] = sentences[answers[place]]
     return said
+
+
+def _beside(near: list[tuple[float, str]]) -> list[str]:
+    """Of which classes neighbours are; nothing where there are none."""
+    (share, name), *others = near
+    rest = "".join(f", {share:.0%} {name}" for share, name in others)
+    return [f"{share:.0%} of its neighbours are {name}{rest}"] if np.isfinite(share) else []

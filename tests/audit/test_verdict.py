@@ -22,7 +22,8 @@ def judged(planted, judge=None, **known):
     content, features = described(planted.x, planted.y)
     names = tuple(range(int(planted.true.max()) + 1))
     fields = {"content": content, "features": features, **known}
-    return Audit(**verdict(Known(planted.y, names, "held-out", **fields), np.arange(len(planted.y)), judge))
+    ids = np.arange(len(planted.y))
+    return Audit(**verdict(Known(ids, planted.y, names, "held-out", **fields), judge))
 
 
 # What is found.

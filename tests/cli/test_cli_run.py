@@ -43,19 +43,6 @@ def test_json_is_one_object_and_nothing_else(made):
     assert (folder / "run" / "report.html").stat().st_size > 10_000
 
 
-def test_the_settings_of_a_run_repeat_it(made):
-    folder, _ = made
-    (told,) = several(["fit", "--settings", "run/settings.toml", "--out", "again", "-q"], folder=folder)
-    code, said, complained = told
-    assert code == 0, complained
-    assert complained == ""
-    for name in ("audit.csv", "settings.toml", "model/weights.safetensors"):
-        assert (folder / "again" / name).read_bytes() == (folder / "run" / name).read_bytes()
-    assert "report  again/report.html" in said
-    summary = json.loads((folder / "again" / "summary.json").read_text(encoding="utf-8"))
-    assert summary["id_word"] == "line"  # heads the column of the strongest suspects
-
-
 def test_what_is_done_with_a_finished_run(made):
     folder, _ = made
     ids = pd.read_csv(folder / "run" / "audit.csv")["id"]

@@ -143,17 +143,6 @@ def test_a_damaged_run_is_told(tmp_path, finished, name, content):
         apply_decisions(run, decide(tmp_path, "2,drop,"), tmp_path / "clean.csv")
 
 
-def test_compressed_in_another_encoding(tmp_path, finished):
-    data = tmp_path / "a.csv.gz"
-    text = "a,label\n1,chat\n2,b\xeate\n3,chat\n4,b\xeate\n"
-    with pa.output_stream(str(data), compression="gzip") as stream:
-        stream.write(text.encode("latin-1"))
-    run = finished(data, encoding="latin-1")
-    apply_decisions(run, decide(tmp_path, "2,relabel,b\xeate", "3,drop,"), tmp_path / "c.csv.gz")
-    with pa.input_stream(str(tmp_path / "c.csv.gz"), compression="gzip") as stream:
-        assert stream.read() == "a,label\n1,b\xeate\n3,chat\n4,b\xeate\n".encode("latin-1")
-
-
 def test_parquet_keeps_its_schema(tmp_path, finished):
     data = tmp_path / "a.parquet"
     table = pa.table(

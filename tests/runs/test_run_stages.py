@@ -138,22 +138,13 @@ def test_other_data_are_not_gone_on_with(tmp_path, monkeypatch):
         quiet(settings_for(data), tmp_path / "cut")
 
 
-def test_an_audit_alone_keeps_no_model(made, tmp_path):
-    data, _, _ = made
-    summary = quiet(settings_for(data, command="audit", test_share=None), tmp_path / "run")
-    assert summary["model"] is None
-    assert not (tmp_path / "run" / "model").exists()
-    assert (tmp_path / "run" / "report.html").exists()
-
-
-@pytest.mark.parametrize("networks", [1, 5], ids=["first fit", "committee"])
-def test_ctrl_c_in_a_training_ends_the_run_and_it_goes_on(made, tmp_path, monkeypatch, networks):
+def test_ctrl_c_in_the_training_of_a_committee_ends_the_run_and_it_goes_on(made, tmp_path, monkeypatch):
     data, folder, _ = made
     plain, came = Loop._finish_epoch, []
 
     def finish(loop):
-        if loop.epoch == 4 and len(loop.models) == networks:
-            came.append(networks)
+        if loop.epoch == 4 and len(loop.models) == 5:
+            came.append(5)
             signal.raise_signal(signal.SIGINT)
         return plain(loop)
 
@@ -161,7 +152,7 @@ def test_ctrl_c_in_a_training_ends_the_run_and_it_goes_on(made, tmp_path, monkey
         patch.setattr(Loop, "_finish_epoch", finish)
         with pytest.raises(KeyboardInterrupt):
             quiet(settings_for(data), tmp_path / "cut")
-    assert came == [networks]
+    assert came == [5]
     assert not (tmp_path / "cut" / "summary.json").exists()
     quiet(settings_for(data), tmp_path / "cut")
     assert contents(tmp_path / "cut") == contents(folder)

@@ -280,5 +280,5 @@ def _joined(audits: Sequence[Audit]) -> Audit:
         everywhere = len(told) == len(audits) and not of_one
         notes.append(told[0] if everywhere else f"{told[0]} (in {len(told)} of {len(audits)} parts{of_one})")
     arrays = list(map(arrays_of, audits))
-    values = {name: np.concatenate([each[name] for each in arrays]) for name in arrays[0]}
+    values: dict[str, Any] = {name: np.concatenate([each[name] for each in arrays]) for name in arrays[0]}
     return replace(audits[0], notes=tuple(notes), **values)

@@ -270,6 +270,12 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
     return add
 
 
+_OF_THE_METHOD = (
+    "plans_epochs", "can_be_shared", "start_epoch", "blend", "end_epoch", "state_dict", "load_state_dict",
+)  # fmt: skip
+"""What the labels are makes no difference to these."""
+
+
 class Softened(Method):
     """Another method, taught by distributions over the classes: label smoothing, or soft targets.
 
@@ -293,17 +299,14 @@ class Softened(Method):
                 " whose loss follows from logits and label"
             )
         self.method, self.smoothing, self.targets = method, smoothing, targets
-        self.plans_epochs = method.plans_epochs
+        for name in _OF_THE_METHOD:
+            setattr(self, name, getattr(method, name))
 
     def __repr__(self) -> str:
         """With a digest of the targets, because a run is resumed with the same."""
         kept = None if self.targets is None else hashlib.sha256(self.targets.cpu().numpy().tobytes())
         inner = repr(self.method) if dataclasses.is_dataclass(self.method) else type(self.method).__name__
         return f"{inner} {self.smoothing} {kept and kept.hexdigest()}"
-
-    def can_be_shared(self) -> bool:
-        """As the method itself: the target of a sample is its own."""
-        return self.method.can_be_shared()
 
     def start(self, task: Task) -> None:
         """Bring the targets to the device."""
@@ -317,18 +320,6 @@ class Softened(Method):
                 )
             self.targets = self.targets.to(task.device)
 
-    def start_epoch(self, epoch: int) -> None:
-        """Tell the method."""
-        self.method.start_epoch(epoch)
-
-    def blend(self, inputs: Tensor) -> Tensor:
-        """What the method makes of the inputs."""
-        return self.method.blend(inputs)
-
-    def end_epoch(self, epoch: int) -> None:
-        """Tell the method."""
-        self.method.end_epoch(epoch)
-
     def loss(self, step: Step) -> Tensor:
         """The expected loss of each sample."""
         k = step.logits.shape[1]
@@ -338,11 +329,3 @@ class Softened(Method):
             share = self.targets[step.index]
         share = (1 - self.smoothing) * share + self.smoothing / k
         return self.soft_loss_of(self.method, step, share)
-
-    def state_dict(self) -> dict[str, Any]:
-        """What the method remembers."""
-        return self.method.state_dict()
-
-    def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Told to the method."""
-        self.method.load_state_dict(saved)

@@ -108,7 +108,7 @@ class Dispatch:
         """The inputs that the network is given for those of a batch."""
         if self.single:
             return self.groups[0].method.blend(inputs)
-        if all(type(group.method).blend is Method.blend for group in self.groups):
+        if all(getattr(group.method.blend, "__func__", None) is Method.blend for group in self.groups):
             return inputs
         parts = [
             group.method.blend(inputs[group.first : group.first + group.models].flatten(0, 1))

@@ -12,7 +12,6 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import torch
@@ -55,30 +54,6 @@ def seed_global(seed: int, *words: str | int) -> None:
     random.seed(number)
 
 
-def global_state(device: torch.device) -> dict[str, Any]:
-    """The state of the global generators, as arrays and numbers that JSON and npz can hold."""
-    name, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)  # noqa: NPY002
-    version, words, gauss_next = random.getstate()
-    state: dict[str, Any] = {
-        "torch": torch.get_rng_state(),
-        "numpy": [name, np.asarray(keys), int(position), int(has_gauss), float(gauss)],
-        "python": [version, np.asarray(words, dtype=np.uint32), gauss_next],
-    }
-    if device.type == "cuda":
-        state["cuda"] = torch.cuda.get_rng_state(device)
-    return state
-
-
-def set_global_state(state: dict[str, Any], device: torch.device) -> None:
-    """Put the global generators back to what `global_state` gave."""
-    torch.set_rng_state(state["torch"])
-    np.random.set_state(tuple(state["numpy"]))  # noqa: NPY002
-    version, words, gauss_next = state["python"]
-    random.setstate((version, tuple(int(word) for word in words), gauss_next))
-    if device.type == "cuda" and "cuda" in state:
-        torch.cuda.set_rng_state(state["cuda"], device)
-
-
 # -- the global generators belong to one run at a time ------------------------------------------------------
 
 _running = threading.RLock()
@@ -103,9 +78,14 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
     Runs in several threads follow one another, so that each draws what it would draw alone.
     """
     with _running:
-        before = global_state(device)
+        before = torch.get_rng_state(), np.random.get_state(), random.getstate()  # noqa: NPY002
+        on_device = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
         try:
             seed_global(seed, "global")
             yield
         finally:
-            set_global_state(before, device)
+            torch.set_rng_state(before[0])
+            np.random.set_state(before[1])  # noqa: NPY002
+            random.setstate(before[2])
+            if on_device is not None:
+                torch.cuda.set_rng_state(on_device, device)

@@ -16,14 +16,16 @@ import math
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
 from scipy.stats import norm
 from torch import Tensor
-from torch.nn.functional import interpolate
+from torch.nn.functional import grid_sample, interpolate
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.blocks import row_blocks
@@ -109,7 +111,15 @@ def overlaid(pictures: Thumbnails, pairs: Ints) -> tuple[Floats, Floats]:
     ).reshape(2 * len(views), len(pairs))
     way, view = np.divmod(said.argmax(axis=0), len(views))
     source, whole = np.where(way, pairs[:, ::-1].T, pairs.T)
-    return aligned(pictures.small, source, whole, pictures.mirrored[view], pictures.windows[view])
+    found = [torch.zeros(2, 0)]
+    for first in range(0, len(pairs), PAIRS):
+        part = slice(first, first + PAIRS)
+        pixels, turned = pictures.small[source[part]], torch.from_numpy(pictures.mirrored[view[part]])
+        pixels = torch.where(turned[:, None, None, None], pixels.flip(3), pixels)
+        window = torch.from_numpy(pictures.windows[view[part]])
+        found.append(_best_window(pixels, pictures.small[whole[part]], window))
+    alike, edges = torch.cat(found, dim=1).double().numpy()
+    return alike, edges
 
 
 def _closeness(alike: Floats) -> Floats:
@@ -131,24 +141,17 @@ class Thumbnails:
 
 
 def thumbnails(small: Tensor) -> Thumbnails:
-    """Views of small pictures. A crop is a product of a matrix for its rows and one for its columns."""
+    """Views of small pictures."""
     side = small.shape[2]
-    line = torch.eye(side)[None, None]
     views, windows = [], []
     for share, places in ((1.0, (0.0,)), *CROPS):
         long = max(1, round(share * side))
         starts = sorted({round(each * (side - long)) for each in places})
-        lines = [
-            interpolate(line[..., at : at + long], (side, SIDE), mode="bilinear", antialias=True)[0, 0]
-            for at in starts
-        ]
-        middles = [(2 * at + long) / side - 1 for at in starts]
-        for y, down in zip(middles, lines, strict=True):
-            rows = down.T @ small
-            for x, across in zip(middles, lines, strict=True):
-                seen = rows @ across
-                views += [unit(seen).numpy(), unit(seen.flip(3)).numpy()]
-                windows += [(long / side, y, x), (long / side, y, -x)]
+        for top, left in product(starts, starts):
+            seen = resized(small[..., top : top + long, left : left + long], SIDE)
+            views += [unit(seen).numpy(), unit(seen.flip(3)).numpy()]
+            y, x = ((2 * start + long) / side - 1 for start in (top, left))
+            windows += [(long / side, y, x), (long / side, y, -x)]
     mirrored = np.arange(len(views)) % 2 == 1
     return Thumbnails(small, np.stack(views), np.array(windows, dtype=np.float32), mirrored)
 
@@ -214,87 +217,42 @@ FINE, COARSE = 1.0, 2.0
 PAIRS = 128
 
 
-def aligned(
-    small: Tensor, source: Ints, whole: Ints, mirrored: NDArray[np.bool_], start: NDArray[np.float32]
-) -> tuple[Floats, Floats]:
-    """(P,) the correlation of each picture `whole` with the best window of `source`, both (P,) places in the
-    pictures (N, C, SMALL, SMALL); (P,) how the edges correlate, once the pictures lie so.
+def _best_window(source: Tensor, whole: Tensor, window: Tensor) -> Tensor:
+    """(2, P) the correlation of each picture `whole` with the best window of `source`, both (P, C, SMALL,
+    SMALL); how their edges correlate, once the pictures lie so.
 
-    mirrored: (P,) whether the source is. start: (P, 3) where the search begins, as in `_best_of`.
+    window: (P, 3) where the search begins: the share of a side that it keeps, and where its middle lies.
     """
-    found = [torch.zeros(2, 0)]
-    for first in range(0, len(source), PAIRS):
-        part = slice(first, first + PAIRS)
-        pixels = small[source[part]]
-        pixels = torch.where(torch.from_numpy(mirrored[part])[:, None, None, None], pixels.flip(3), pixels)
-        found.append(_overlaid(pixels, small[whole[part]], torch.from_numpy(start[part])))
-    alike, edges = torch.cat(found, dim=1).double().numpy()
-    return alike, edges
-
-
-def _overlaid(source: Tensor, whole: Tensor, chosen: Tensor) -> Tensor:
-    """(2, P) how alike the best window of `source` and `whole` are; and how their edges."""
-    every = torch.ones(len(whole), 1)
-    view = _view(every, 0 * every)
-    target = unit(_seen(whole, view, view, [(0, 0)])[:, 0])
+    target = unit(_seen(whole, torch.tensor([[1.0, 0.0, 0.0]]).expand(len(whole), 1, 3))[:, 0])[:, None]
     best = torch.zeros(len(whole))
-    moves = torch.tensor([-1.0, 0.0, 1.0])
-    around = [(3 * each + y, 3 * each + x) for each in range(3) for y in range(3) for x in range(3)]
+    around = torch.cartesian_prod(*3 * [torch.tensor([-1.0, 0.0, 1.0])])
     for step in STEPS:
-        scale = (chosen[:, :1] + step * moves.repeat_interleave(3)).clamp(0.5, 1.0)
-        y, x = (
-            (chosen[:, at : at + 1] + step * moves.repeat(3)).maximum(scale - 1).minimum(1 - scale)
-            for at in (1, 2)
-        )
-        chosen, best = _best_of(source, target, scale, y, x, around)
-    down, across = (_view(chosen[:, :1], chosen[:, at : at + 1], SMALL) for at in (1, 2))
-    edges = (unit(_edges(_seen(source, down, across, [(0, 0)])[:, 0])) * unit(_edges(whole))).sum(dim=1)
-    return torch.stack([best, edges])
+        tried = window[:, None] + step * around
+        scale = tried[..., :1].clamp(0.5, 1.0)
+        tried = torch.cat([scale, tried[..., 1:].maximum(scale - 1).minimum(1 - scale)], dim=2)
+        seen = unit(_seen(source, tried).flatten(0, 1)).view(len(whole), len(around), -1)
+        best, which = (seen * target).sum(dim=2).max(dim=1)
+        window = tried[torch.arange(len(which)), which]
+    edges = unit(_edges(_seen(source, window[:, None], SMALL)[:, 0])) * unit(_edges(whole))
+    return torch.stack([best, edges.sum(dim=1)])
 
 
 def _edges(pictures: Tensor) -> Tensor:
-    return _blurred(pictures, FINE) - _blurred(pictures, COARSE)
+    fine, coarse = (
+        gaussian_filter(pictures.numpy(), (0, 0, width, width), mode="nearest", truncate=3)
+        for width in (FINE, COARSE)
+    )
+    return torch.from_numpy(fine - coarse)
 
 
-def _blurred(pictures: Tensor, width: float) -> Tensor:
-    """Pictures (P, C, SMALL, SMALL) blurred, as if their outermost pixels went on beyond them."""
-    reach = round(3 * width)
-    weights = torch.exp(-0.5 * (torch.arange(-reach, reach + 1) / width) ** 2)
-    at = torch.arange(SMALL)
-    blur = torch.zeros(SMALL, SMALL)
-    for offset, weight in zip(range(-reach, reach + 1), weights / weights.sum(), strict=True):
-        blur[at, (at + offset).clamp(0, SMALL - 1)] += weight
-    return blur @ pictures @ blur.T
-
-
-def _best_of(
-    source: Tensor, target: Tensor, scale: Tensor, y: Tensor, x: Tensor, windows: list[tuple[int, int]]
-) -> tuple[Tensor, Tensor]:
-    """(P, 3) the best of the windows: share of a side, and where its middle lies; (P,) how good.
-
-    scale, y, x: (P, V) how windows may lie in one direction; windows: which of y goes with which of x.
-    """
-    seen = _seen(source, _view(scale, y), _view(scale, x), windows)
-    said = (unit(seen.flatten(0, 1)).view(*seen.shape[:2], -1) * target[:, None]).sum(dim=2)
-    best, which = said.max(dim=1)
-    down, across = torch.tensor(windows).T[:, which]
-    at = torch.arange(len(which))
-    return torch.stack([scale[at, down], y[at, down], x[at, across]], dim=1), best
-
-
-def _view(scale: Tensor, middle: Tensor, side: int = COMPARED) -> Tensor:
-    """(P, V, side, SMALL) what of a line of pixels stands in each pixel of a window, which keeps a share
-    `scale` (P, V) of it, around `middle` between -1 and 1."""
-    where = scale[..., None] * ((2 * torch.arange(side) + 1) / side - 1) + middle[..., None]
-    pixel = (((where + 1) * SMALL - 1) / 2).clamp(0, SMALL - 1)
-    return (1 - (pixel[..., None] - torch.arange(SMALL)).abs()).clamp_min(0)
-
-
-def _seen(source: Tensor, down: Tensor, across: Tensor, windows: list[tuple[int, int]]) -> Tensor:
-    """(P, W, C, side, side) pictures (P, C, SMALL, SMALL) through windows: a view down, one across."""
-    rows = down[:, :, None] @ source[:, None]
-    first, second = (list(each) for each in zip(*windows, strict=True))
-    return rows[:, first] @ across[:, second, None].transpose(-1, -2)
+def _seen(source: Tensor, windows: Tensor, side: int = COMPARED) -> Tensor:
+    """(P, W, C, side, side) pictures (P, C, SMALL, SMALL) through windows (P, W, 3)."""
+    line = (2 * torch.arange(side) + 1) / side - 1
+    down, across = (windows[..., :1] * line + windows[..., at, None] for at in (1, 2))  # (P, W, side)
+    ones = torch.ones(side)
+    grid = torch.stack([across[:, :, None] * ones[:, None], down[..., None] * ones], dim=4)
+    seen = grid_sample(source, grid.flatten(1, 2), padding_mode="border", align_corners=False)
+    return torch.movedim(seen.reshape(len(source), -1, windows.shape[1], side, side), 2, 1)
 
 
 def in_blocks(images: NDArray[np.uint8], rows: Ints) -> Iterator[tuple[slice, Tensor]]:
@@ -312,7 +270,7 @@ def small_ones(images: NDArray[np.uint8], rows: Ints) -> Tensor:
 
 def resized(pixels: Tensor, side: int) -> Tensor:
     """Pictures (N, C, H, W) of `side` pixels a side."""
-    return torch.nn.functional.interpolate(pixels, (side, side), mode="bilinear", antialias=True)
+    return interpolate(pixels, (side, side), mode="bilinear", antialias=True)
 
 
 def unit(part: Tensor) -> Tensor:

@@ -35,7 +35,7 @@ from graylearn.errors import LONGEST, CheckpointError, SettingsError, counted
 from graylearn.estimator.card import plain
 from graylearn.paths import matching
 from graylearn.runs.files import write_json
-from graylearn.runs.prepare import Prepared, as_bytes, read_test
+from graylearn.runs.prepare import Prepared, as_bytes
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.start import find, take
@@ -183,10 +183,7 @@ def check(
         if kept is not None:
             check_place(kept)
         with progress.of_warnings(), TemporaryDirectory() as folder:
-            data = take(replace(settings, test=None), Path(cache or folder), progress)
-            if settings.test is not None:
-                test = read_test(settings, data.encoding.size, data.origin)
-                data = replace(data, shown_test=test)
+            data = take(replace(settings, command="audit"), Path(cache or folder), progress)
             judged = find(data, Path(folder), progress)
         problems = _problems(data, judged)
         found = Checked(

@@ -32,7 +32,7 @@ from graylearn.estimator.inputs import InputEncoder, is_images
 from graylearn.estimator.pipeline import Made, Run, Stage, Stages
 from graylearn.estimator.trainset import InParts, TrainingSet
 from graylearn.options import Learning
-from graylearn.runs.prepare import Prepared
+from graylearn.runs.prepare import Prepared, encoded
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import CALLED, RunSettings
 from graylearn.training import Result, Settings
@@ -134,12 +134,12 @@ class Fitted:
 def fit_stages(prepared: Prepared, folder: Path, progress: RunProgress) -> Fitted:
     """Run every stage that is not finished yet, on samples in memory.
 
-    An audit alone trains no network that it does not ask: neither a first fit, whose confidences only the
-    audit by history reads, nor anything to measure, where there is no test set.
+    An audit alone trains no network that it does not ask: only the audit by history reads the confidences of
+    a first fit.
     """
     settings, stages = prepared.settings, FolderStages(folder, progress)
     by_history = settings.mode == "history" or (settings.mode == "auto" and is_images(prepared.train.x))
-    if settings.command == "audit" and not by_history and prepared.test is None:
+    if settings.command == "audit" and not by_history:
         tell_unused(settings, progress, OF_A_FIT, "; --mode history asks one that is trained as you say")
         alone = make_classifier(settings)
         return Fitted(alone, alone.audit_only(prepared.train, stages=stages), {}, None, stages.logs)
@@ -161,13 +161,14 @@ def fit_and_measure(
 
     audit: of the training set, where it was made before.
     """
-    settings, test = prepared.settings, prepared.test
+    settings = prepared.settings
     fit(classifier := make_classifier(settings), stages)
     audit = audit or classifier.audit_
     assert audit is not None
     said: dict[str, NDArray[np.float64]] = {}
-    if test is None:
+    if prepared.test is None or settings.command == "audit":
         return Fitted(classifier, audit, said, None, stages.logs)
+    test = encoded(prepared.test, prepared.encoding, settings, stages.folder)
     labels = test_labels(test, classifier)
     if settings.method != "standard":
         standard = make_classifier(settings, method="standard", audit=None, refine=False)

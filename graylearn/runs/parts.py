@@ -71,7 +71,7 @@ def is_large(settings: RunSettings) -> bool:
 
 def open_parts(settings: RunSettings, progress: RunProgress, source: Any = None) -> Prepared:
     """Count the labels of the data, or of `source`, and learn how samples become features."""
-    if settings.test_share is not None:
+    if settings.test_share is not None and settings.command == "fit":
         raise SettingsError("test_share holds samples out of a set that is read as a whole: name a test set")
     size = size_of(settings)
     options = options_of(settings, size, settings.split)
@@ -95,7 +95,6 @@ def open_parts(settings: RunSettings, progress: RunProgress, source: Any = None)
         fingerprint: dict[str, Any] = {LABELS: {str(label): count for label, count in counts.items()}}
     else:
         fingerprint, hashes = FORMATS[origin.form].fingerprint(Path(origin.path), blocks.names)
-    shown_test, test = test_set(settings, example, origin, encoding, progress, None)
     return Prepared(
         settings=settings,
         origin=origin,
@@ -106,8 +105,7 @@ def open_parts(settings: RunSettings, progress: RunProgress, source: Any = None)
         everything=example,
         held_out=np.zeros(len(example), dtype=bool),
         image_hashes=hashes,
-        test=test,
-        shown_test=shown_test,
+        test=test_set(settings, example, origin, size, progress),
         blocks=blocks,
         counts=tuple(counts.values()),
         table=table,
@@ -117,8 +115,7 @@ def open_parts(settings: RunSettings, progress: RunProgress, source: Any = None)
 def find_in_parts(opened: Prepared, reading: Blocks, stages: Path, progress: RunProgress) -> Found:
     """Deal the samples to parts, audit these, and learn from them if the settings say so."""
     settings = opened.settings
-    measured = settings.command == "fit" or opened.test is not None
-    if not measured:
+    if settings.command == "audit":
         tell_unused(settings, progress, (name for name in OF_A_FIT if name != "epochs"))
     columns = opened.encode(opened.shown.take(slice(0, 2))).shape[1]
     size = settings.part_size or part_size(len(opened.counts), columns)
@@ -129,7 +126,7 @@ def find_in_parts(opened: Prepared, reading: Blocks, stages: Path, progress: Run
     deal(opened, reading, dealing, files, progress)
     audit_all(opened, files, progress)
     whole = whole_of(files)
-    if measured:
+    if settings.command == "fit":
         fitted = fit_parts(opened, whole.kept, files, FolderStages(stages, progress))
     else:
         fitted = Fitted(make_classifier(settings), whole.kept, {}, None, {})
@@ -147,8 +144,8 @@ def find_in_parts(opened: Prepared, reading: Blocks, stages: Path, progress: Run
     copies = None
     if settings.duplicates != "off":
         with progress.working("looking for copies"):
-            test = opened.shown_test
-            copies = copies_in_parts(files, None if test is None else opened.encode(test))
+            test = None if opened.test is None else opened.encode(opened.test)
+            copies = copies_in_parts(files, test)
     scores, kept = _gathered(files, stages / "scores", rows), whole.kept
     features = Samples(whole.features, kept.label, opened.classes, kept.ids, "array")
     return Found(

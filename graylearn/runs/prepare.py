@@ -66,9 +66,7 @@ class Prepared:
     image_hashes: list[str] | None
     """(N,) of each image, where the source is a folder of them."""
     test: Samples | None = None
-    """Samples to measure on, as features."""
-    shown_test: Samples | None = None
-    """The same as a person knows them."""
+    """Samples to measure a fit on, as a person knows them."""
     others: pd.DataFrame | None = None
     """Columns of a table that nothing is learned from, of the training samples."""
     blocks: Blocks | None = None
@@ -123,26 +121,20 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
     progress.say(f"learning from {encoding.words}")
     with progress.working(f"encoding {len(samples):,} samples"):
         features = encoded(samples, encoding, settings, cache)
-    held_out = _held_out(samples, settings)
-    shown, train = samples, features
-    shown_test = test = None
+    held_out, shown, train = _held_out(samples, settings), samples, features
     if held_out.any():
-        shown, train = samples.take(~held_out), features.take(~held_out)
-        shown_test, test = samples.take(held_out), features.take(held_out)
-    else:
-        shown_test, test = test_set(settings, samples, origin, encoding, progress, cache)
+        shown, train, test = samples.take(~held_out), features.take(~held_out), samples.take(held_out)
     return Prepared(
         settings=settings,
         origin=origin,
         encoding=encoding,
         shown=shown,
         train=train,
-        test=test,
+        test=test if held_out.any() else test_set(settings, samples, origin, size, progress),
         everything=samples,
         held_out=held_out,
         fingerprint=fingerprint,
         image_hashes=hashes,
-        shown_test=shown_test,
         others=None if others is None else others[~held_out],
     )
 
@@ -219,7 +211,7 @@ def tell_doubts(samples: Samples, progress: RunProgress) -> None:
 
 def _held_out(samples: Samples, settings: RunSettings) -> np.ndarray:
     """(N,) which samples are held out to measure on."""
-    if settings.test_share is None:
+    if settings.test_share is None or settings.command == "audit":
         return np.zeros(len(samples), dtype=bool)
     held_out = chosen_for_test(samples, settings.test_share, settings.seed)
     if not held_out.any():
@@ -241,27 +233,27 @@ def read_test(
 
 
 def test_set(
-    settings: RunSettings,
-    samples: Samples,
-    origin: Origin,
-    encoding: Encoding,
-    progress: RunProgress,
-    cache: Path | None,
-) -> tuple[Samples | None, Samples | None]:
-    """The test set, if any, as a person knows it and as features, once it is of the kind and the columns of
-    the samples to learn from."""
+    settings: RunSettings, samples: Samples, origin: Origin, size: int, progress: RunProgress
+) -> Samples | None:
+    """The test set, if any; of a fit, once it is of the kind and the columns of the samples to learn from."""
     if settings.test is None and settings.test_split is None:
-        return None, None
-    path = local(settings.test or settings.data)
+        return None
+    path, is_fit = local(settings.test or settings.data), settings.command == "fit"
     with progress.working(f"reading {path.name} to test on"):
-        read = read_test(settings, encoding.size, origin, samples.classes)
+        read = read_test(settings, size, origin, samples.classes if is_fit else None)
+    if not is_fit:
+        return read
     if read.kind != samples.kind:
         raise DataError(
             f"{path} holds {read.kind} samples but {origin.path} {samples.kind} samples: give both alike"
         )
-    if samples.kind == "table":
-        read = _with_columns_of(samples, read, path, progress)
-    return read, encoded(read, encoding, settings, cache)
+    if samples.kind != "table":
+        return read
+    wanted, found = list(samples.x.columns), list(read.x.columns)
+    check_columns(str(path), found, wanted, "to learn from")
+    if extra := [str(name) for name in found if name not in wanted]:
+        progress.note(f"passing over columns of {path.name} that are not learned from: {first_few(extra)}")
+    return replace(read, x=read.x[wanted])
 
 
 def encoding_of(samples: Samples, settings: RunSettings, size: int) -> Encoding:
@@ -321,15 +313,6 @@ def _features_of(settings: RunSettings) -> Literal["embed", "pixels"]:
 
 def _as_rows(samples: Samples, rows: np.ndarray) -> Samples:
     return replace(samples, x=rows, kind="array")
-
-
-def _with_columns_of(samples: Samples, read: Samples, path: Path, progress: RunProgress) -> Samples:
-    """The rows to test on with the columns of those to learn from, in their order."""
-    wanted, found = list(samples.x.columns), list(read.x.columns)
-    check_columns(str(path), found, wanted, "to learn from")
-    if extra := [str(name) for name in found if name not in wanted]:
-        progress.note(f"passing over columns of {path.name} that are not learned from: {first_few(extra)}")
-    return replace(read, x=read.x[wanted])
 
 
 def _sentences(samples: Samples) -> str | None:

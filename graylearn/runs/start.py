@@ -161,6 +161,6 @@ def find(prepared: Prepared, stages: Path, progress: RunProgress) -> Found:
         verdicts={name: getattr(fitted.audit, name) for name in FOUND},
         contamination=fitted.audit.contamination,
         ranges=fitted.audit.ranges,
-        copies=copies_among(shown, prepared.shown_test, prepared.settings.duplicates, progress),
+        copies=copies_among(shown, prepared.test, prepared.settings.duplicates, progress),
         pictures=odd_pictures(looks_of(shown, prepared.origin)),
     )

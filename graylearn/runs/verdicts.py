@@ -224,7 +224,7 @@ def summary_of(found: Found, crowd: Crowd | None, folder: RunFolder, seconds: fl
         "id_word": id_word(prepared, audit) or str(prepared.origin.columns.id or "id"),
         "notes": notes_of(found, crowd),
         "refined": fitted.refined,
-        "test_samples": 0 if prepared.test is None else len(prepared.test),
+        "test_samples": 0 if labels is None else len(labels),
         "test": {
             way: {"accuracy": metrics.accuracy(said, labels), "ece": metrics.ece(said, labels)}
             for way, said in fitted.test_probabilities.items()

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
 
-from graylearn.errors import DataError, are, first_few
+from graylearn.errors import DataError, are, first_few, first_line
 
 Label: TypeAlias = str | int | float | bool
 """A class as the user wrote it."""
@@ -60,7 +60,8 @@ class Samples:
         # A frozen dataclass is filled once here with the exact types its fields promise.
         object.__setattr__(self, "classes", plain_classes(self.classes))
         object.__setattr__(self, "y", _checked_y(self.y, self.classes))
-        object.__setattr__(self, "ids", _checked_ids(self.ids))
+        object.__setattr__(self, "ids", np.asarray(self.ids))
+        check_unique_ids(self.ids)
         if not n == len(self.y) == len(self.ids):
             raise DataError(f"x has {n} samples, y {len(self.y)} and ids {len(self.ids)}: make them equal")
         if self.groups is not None:
@@ -140,12 +141,7 @@ def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.
             "leave those rows out"
         )
     labels = [_as_label(value) for value in uniques]
-    if classes is None:
-        order = sorted(range(len(labels)), key=lambda index: labels[index])
-        index_of = np.empty(len(labels), dtype=np.int64)
-        index_of[order] = np.arange(len(labels))
-        return index_of[codes], tuple(labels[index] for index in order)
-    known = plain_classes(classes)
+    known = tuple(sorted(labels)) if classes is None else plain_classes(classes)
     indices = {(isinstance(label, str), label): index for index, label in enumerate(known)}
     strange = [label for label in labels if (isinstance(label, str), label) not in indices]
     if strange:
@@ -205,15 +201,6 @@ def _checked_y(given: Any, classes: tuple[Label, ...]) -> np.ndarray:
     return y
 
 
-def _checked_ids(given: Any) -> np.ndarray:
-    """Ids as a 1-d array without duplicates."""
-    ids: np.ndarray = np.asarray(given)
-    if ids.ndim != 1:
-        raise DataError(f"ids must be one value per sample, not an array of shape {ids.shape}")
-    check_unique_ids(ids)
-    return ids
-
-
 def _checked_groups(given: Any, n: int) -> np.ndarray:
     """Groups as (N,) int64."""
     groups: np.ndarray = np.asarray(given)
@@ -226,8 +213,9 @@ def _checked_groups(given: Any, n: int) -> np.ndarray:
 
 def check_unique_ids(ids: np.ndarray) -> None:
     """Refuse ids that several samples have: an audit must be able to point at one sample."""
-    index = pd.Index(ids, dtype=ids.dtype)
-    twice = np.flatnonzero(index.duplicated())
+    if ids.ndim != 1:
+        raise DataError(f"ids must be one value per sample, not an array of shape {ids.shape}")
+    twice = np.flatnonzero(pd.Index(ids, dtype=ids.dtype).duplicated())
     if len(twice):
         raise DataError(
             f"id {str(ids[twice[0]])!r} occurs more than once (again at row {twice[0]})"
@@ -236,23 +224,17 @@ def check_unique_ids(ids: np.ndarray) -> None:
 
 
 def checked_index(index: Any, n: int) -> Any:
-    """An index of n samples as something to index arrays with: a slice as it is, a mask as indices."""
+    """An index of n samples as something to index arrays with: a slice as it is, all else as indices."""
     if isinstance(index, slice):
         return index
-    index = np.asarray(index)
-    if index.ndim != 1:
-        raise DataError(f"index must be 1-d, not of shape {index.shape}")
-    if index.dtype == bool:
-        if len(index) != n:
-            raise DataError(f"the mask has {len(index)} values but there are {n} samples")
-        return np.flatnonzero(index)
-    if index.size == 0:
-        return index.astype(np.int64)
-    if index.dtype.kind not in "iu":
-        raise DataError(f"index must hold whole numbers or bools, not {index.dtype}")
-    if index.min() < -n or index.max() >= n:
-        raise DataError(f"index reaches from {index.min()} to {index.max()} but there are {n} samples")
-    return index
+    given = np.asarray(index)
+    try:
+        rows = np.arange(n)[given if given.size else given.astype(np.int64)]
+    except IndexError as error:
+        raise DataError(f"the index does not fit {n} samples: {first_line(error)}") from error
+    if rows.ndim != 1:
+        raise DataError(f"index must be 1-d, not of shape {given.shape}")
+    return rows
 
 
 def _as_label_array(raw: Any) -> np.ndarray:

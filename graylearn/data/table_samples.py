@@ -12,7 +12,7 @@ import pandas as pd
 
 from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.groups import group_numbers
-from graylearn.data.images.cache import NoImagesError, decode, tell_unreadable
+from graylearn.data.images.cache import NoImagesError, cache_images, tell_unreadable
 from graylearn.data.images.decode import CHANNELS, UnreadableImageError, decode_image
 from graylearn.data.options import Column, Columns, ReadOptions
 from graylearn.data.samples import Label, Samples, encode_labels
@@ -39,12 +39,9 @@ def of_table(
             where = table.where(left_out)
             tell_unlabelled(table.name, columns.label, options, len(left_out), len(table.frame), where)
         table = table.take(rows)
-    if table.images is not None:
-        samples, kept = _from_stored_images(table, columns, options)
-    elif columns.path is not None:
-        samples, kept = _from_manifest(table, columns, root, options)
-    else:
+    if table.images is None and columns.path is None:
         return samples_from_table(table, columns, options), columns, rows
+    samples, kept = _of_images(table, columns, root, options)
     return samples, columns, rows[kept]
 
 
@@ -61,14 +58,7 @@ def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) 
     """Samples of kind "table"; "text" with a text column; "array" where one column holds vectors."""
     if not len(table.frame):
         raise DataError(f"{table.name} has columns ({table.columns_text()}) but no rows")
-    if columns.id is not None:
-        table = replace(table, ids=_ids_from(table, columns.id), unit="id")
-    elif len(twice := np.flatnonzero(pd.Index(table.ids).duplicated())):
-        raise DataError(
-            f"{table.name}: the index holds {str(table.ids[twice[0]])!r} more than once "
-            f"(again at row {twice[0]}); name an id column",
-            Hint("id", False, "to count the rows instead"),
-        )
+    table = _with_ids(table, columns.id)
     y, known = _labels(table, columns.label, options)
     groups = None
     if columns.group is not None:
@@ -88,59 +78,62 @@ def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) 
     return Samples(x.reset_index(drop=True), y, known, table.ids, "table", groups=groups)
 
 
-def _from_manifest(
+def _of_images(
     table: RawTable, columns: Columns, root: Path, options: ReadOptions
 ) -> tuple[Samples, np.ndarray]:
-    """(samples, their rows) of images that a table lists by their paths, from `root` where they are relative.
+    """(samples, their rows) of images that the table holds, or lists by their paths from `root`.
 
-    Ids are the paths as written, unless there is a column of ids. Columns besides path, label, id and
-    group are passed over.
+    Ids of listed ones are the paths as written, unless there is a column of ids. Columns besides the image,
+    label, id and group are passed over.
     """
-    paths = table.frame[columns.path]
+    stored, column = table.images is not None, columns.path if table.images is None else table.images
+    there = np.arange(len(table.frame)) if stored else _with_path(table, column)
+    table = table if len(there) == len(table.frame) else table.take(there)
+    images = list(table.frame[column])
+    frame = table.frame.copy(deep=False)
+    frame[column] = ""  # labels and ids are those of any table of texts
+    known = replace(columns, text=column, path=None)
+    samples = samples_from_table(replace(table, frame=frame), known, options)
+    if stored:
+        pixels, kept = _decoded(images, table.name, options.size)
+    else:
+        files = [root / str(path) for path in images]
+        if not any(file.exists() for file in files):
+            raise NoImagesError(
+                f"{table.name}: none of the images in column {str(column)!r} is there; paths begin at the "
+                f"folder of the table, so that the first is {files[0]}"
+            )
+        if columns.id is None:
+            samples = replace(samples, ids=np.array([str(path) for path in images], dtype=object))
+        pixels, kept = cache_images(files, size=options.size, folder=options.cache, workers=options.workers)
+    return replace(samples.take(kept), x=pixels, kind="image"), there[kept]
+
+
+def _with_path(table: RawTable, column: Hashable) -> np.ndarray:
+    """(M,) the rows that have a path, with a warning of others."""
+    paths = table.frame[column]
     is_missing = (paths.isna() | (paths == "")).to_numpy(dtype=bool)
-    there = np.flatnonzero(~is_missing)
     if count := int(is_missing.sum()):
-        told = f"{table.name}: {counted(count, 'path')} in column {str(columns.path)!r} {are(count)} missing"
+        told = f"{table.name}: {counted(count, 'path')} in column {str(column)!r} {are(count)} missing"
         told += f" ({table.where(is_missing)})"
-        if not len(there):
+        if count == len(paths):
             raise DataError(f"{told}; fill them in")
         warn(f"{told}: left out")
-        table, paths = table.take(there), paths.iloc[there]
-    names = [str(path) for path in paths]
-    # Labels and ids are those of any table, whose text is the path.
-    rows = samples_from_table(table, replace(columns, text=columns.path, path=None), options)
-    files = [root / name for name in names]
-    if not any(file.exists() for file in files):
-        raise NoImagesError(
-            f"{table.name}: none of the images in column {str(columns.path)!r} is there; paths begin at the "
-            f"folder of the table, so that the first is {files[0]}"
-        )
-    decoded = decode(files, options)
-    ids = np.array(names, dtype=object) if columns.id is None else rows.ids
-    known = replace(rows, ids=ids).take(decoded.kept)
-    return replace(known, x=decoded.images, kind="image"), there[decoded.kept]
+    return np.flatnonzero(~is_missing)
 
 
-def _from_stored_images(
-    table: RawTable, columns: Columns, options: ReadOptions
-) -> tuple[Samples, np.ndarray]:
-    """(samples, their rows) of images that the table itself holds."""
-    records, size = list(table.frame[table.images]), options.size
-    rows = replace(table, frame=table.frame.assign(**{str(table.images): ""}))
-    samples = samples_from_table(rows, replace(columns, text=table.images), options)
-    images = np.empty((len(records), size, size, CHANNELS), dtype=np.uint8)
-    failed: dict[int, str] = {}
+def _decoded(records: list[Any], name: str, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """(pixels, which of the records they are) of images as Hugging Face keeps them: bytes or a path."""
+    pixels, failed = [], {}
     for row, record in enumerate(records):
         try:
             data = record["bytes"] if record["bytes"] is not None else Path(record["path"]).read_bytes()
-            images[row] = np.frombuffer(decode_image(data, size), np.uint8).reshape(size, size, CHANNELS)
+            pixels.append(np.frombuffer(decode_image(data, size), np.uint8))
         except (UnreadableImageError, OSError, TypeError) as error:
             failed[row] = str(error)
-    told = [f"row {row} ({reason})" for row, reason in failed.items()]
-    tell_unreadable(told, len(records), f" of {table.name}")
+    tell_unreadable([f"row {row} ({why})" for row, why in failed.items()], len(records), f" of {name}")
     kept = np.setdiff1d(np.arange(len(records)), list(failed)).astype(np.int64)
-    pixels = images[kept] if failed else images
-    return replace(samples.take(kept), x=pixels, kind="image"), kept
+    return np.stack(pixels).reshape(-1, size, size, CHANNELS), kept
 
 
 def check_header(table: RawTable, column: Column) -> None:
@@ -187,19 +180,23 @@ def tell_unlabelled(
     warn(f"{told}; {'this row is' if missing == 1 else 'these rows are'} left out")
 
 
-def _ids_from(table: RawTable, column: Hashable) -> np.ndarray:
-    values, mend = table.frame[column], Hint("id", False, "to count the rows instead")
-    if len(missing := np.flatnonzero(values.isna())):
-        told = f"the id in column {str(column)!r} is missing; fill it in"
-        raise DataError(f"{table.name}, {table.where(missing[0])}: {told}", mend)
+def _with_ids(table: RawTable, column: Hashable | None) -> RawTable:
+    """The table with ids of a column; without one they stay, once no two are equal."""
+    values, mend = pd.Series(table.ids), Hint("id", False, "to count the rows instead")
+    if column is not None:
+        values = table.frame[column]
+        if len(missing := np.flatnonzero(values.isna())):
+            told = f"the id in column {str(column)!r} is missing; fill it in"
+            raise DataError(f"{table.name}, {table.where(missing[0])}: {told}", mend)
     if len(twice := np.flatnonzero(values.duplicated())):
-        again = twice[0]
+        again, id_ = twice[0], str(values.iloc[twice[0]])
+        if column is None:
+            told = f"the index holds {id_!r} more than once (again at row {again}); name an id column"
+            raise DataError(f"{table.name}: {told}", mend)
         first = np.flatnonzero((values == values.iloc[again]).to_numpy())[0]
         told = f"stands at {table.where(first)} and again at {table.where(again)}; make ids unique"
-        raise DataError(
-            f"{table.name}: id {str(values.iloc[again])!r} in column {str(column)!r} {told}", mend
-        )
-    return plain_ids(values.to_numpy())
+        raise DataError(f"{table.name}: id {id_!r} in column {str(column)!r} {told}", mend)
+    return table if column is None else replace(table, ids=plain_ids(values.to_numpy()), unit="id")
 
 
 def group_names(table: RawTable, column: Hashable) -> pd.Series:

@@ -11,7 +11,7 @@ from PIL import Image
 
 import graylearn as gl
 from graylearn.data.blocks import count_rows, open_blocks
-from graylearn.data.formats import Change, _arrow, _base, delimited, format_of, hugging_face, images, parquet
+from graylearn.data.formats import Change, _arrow, _files, delimited, format_of, hugging_face, images, parquet
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.samples import joined
@@ -25,7 +25,7 @@ def few_at_once(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "IMAGES", 4)
     for module in (parquet, hugging_face, _arrow):
         monkeypatch.setattr(module, "ROWS", 4)
-    monkeypatch.setattr(_base, "CHUNK", 64)
+    monkeypatch.setattr(_files, "CHUNK", 64)
 
 
 def check(blocks, whole, start=None):
@@ -135,7 +135,7 @@ def test_datasets_and_streams_of_hugging_face(tmp_path):
     blocks = open_blocks(tmp_path / "both", ReadOptions(split="train"))
     check(blocks, gl.read(coded), 8)
     assert (blocks.origin.form, blocks.origin.split) == ("hugging_face", "train")
-    with pytest.raises(DataError, match="has the splits train, test"):
+    with pytest.raises(DataError, match="holds the splits train, test"):
         open_blocks(both, ReadOptions())
 
 

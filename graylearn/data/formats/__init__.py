@@ -7,17 +7,8 @@ import os
 import pkgutil
 from pathlib import Path
 
-from graylearn.data.formats._base import (
-    NAMELESS,
-    TABLES,
-    Change,
-    Format,
-    Origin,
-    file_fingerprint,
-    moved_path,
-    suffix_of,
-)
-from graylearn.data.formats._compressed import COMPRESSIONS
+from graylearn.data.formats._base import NAMELESS, TABLES, Change, Format, Origin
+from graylearn.data.formats._files import COMPRESSIONS, file_fingerprint, moved_path, suffix_of
 from graylearn.errors import DataError, counted
 from graylearn.paths import existing, matching
 

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from graylearn.data.formats._base import Change, Origin, moved_path
+from graylearn.data.formats._base import Change, Origin
+from graylearn.data.formats._files import moved_path
 
 ROWS, BYTES = 20_000, 16 << 20
 """Rows and about bytes of one block at most."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,20 +12,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from graylearn.data.atomic import replacing, signature
-from graylearn.data.formats._compressed import COMPRESSIONS, ERRORS, opened, packed
+from graylearn.data.formats._files import file_fingerprint, suffix_of
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Samples
 from graylearn.data.tables import RawTable, Table
-from graylearn.errors import DataError, first_line, shortened
-from graylearn.paths import Limit, sign_of
+from graylearn.errors import DataError, shortened
 
 NAMELESS = "the dataset"
 """The path of data that were in no file."""
 TABLES = frozenset({".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow", ".jsonl", ".ndjson", ".xlsx"})
 """Endings of files that hold samples themselves, as folders may hold some."""
-CHUNK = 8 << 20
-"""Bytes of text that are read at once where a file is read in blocks."""
 
 
 @dataclass(frozen=True)
@@ -226,74 +221,3 @@ class Format(ABC):
             joint.update(f"{name}\0{found['sha256']}\0".encode("utf-8", "surrogateescape"))
             size += found["bytes"]
         return {"bytes": size, "sha256": joint.hexdigest()}, None
-
-
-def suffix_of(path: Path, compressed: bool = True) -> str:
-    """The ending that tells the format, in lower case, with any of COMPRESSIONS left off."""
-    plain = path.with_suffix("") if compressed and path.suffix.lower() in COMPRESSIONS else path
-    return plain.suffix.lower()
-
-
-def read_bytes(path: Path) -> bytes:
-    """The content of a file, decompressed where its name says so."""
-    return b"".join(_pieces(path))
-
-
-def chunks_of(path: Path) -> Iterator[tuple[bytes, bool]]:
-    """(some of the content of a text file, whether it is the last); what is plainly no text is refused."""
-    for number, raw in enumerate(_pieces(path)):
-        if number == 0:
-            _check_text(raw, path)
-        yield raw, False
-    yield b"", True
-
-
-def _pieces(path: Path) -> Iterator[bytes]:
-    """The content of a file, CHUNK bytes at a time, decompressed where its name says so."""
-    packed = path.suffix.lower() in COMPRESSIONS
-    try:
-        limit = Limit(path)
-        with opened(path) if packed else path.open("rb") as stream:
-            while raw := stream.read(CHUNK):
-                limit.take(len(raw) * packed)
-                yield raw
-    except FileNotFoundError as error:
-        raise DataError(f"{path} does not exist") from error
-    except ERRORS as error:
-        raise DataError(f"{path} cannot be read ({first_line(error)}); is the file whole?") from error
-
-
-def _check_text(raw: bytes, path: Path) -> None:
-    if (known := sign_of(raw)) is not None:
-        raise DataError(f"{path} is not text but {known.words}")
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """A whole file or none, compressed where its name says so."""
-    with replacing(path) as partial:
-        if path.suffix.lower() in COMPRESSIONS:
-            packed(content, path, partial)
-        else:
-            partial.write_bytes(content)
-
-
-def file_fingerprint(path: Path) -> dict[str, Any]:
-    """Size and hash of one file."""
-    try:
-        return signature(path)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror or error})") from error
-
-
-def moved_path(image: Any, path: Path, out: Path) -> Any:
-    """The path of an image that the table at `path` lists, as the table at `out` has to write it.
-
-    A row without a label may have no path either, and what is no path stays as it is.
-    """
-    before, after = path.absolute().parent.resolve(), out.absolute().parent.resolve()
-    if not isinstance(image, str) or not image or before == after or Path(image).is_absolute():
-        return image
-    try:
-        return Path(os.path.relpath(before / image, after)).as_posix()
-    except ValueError:  # on another drive of Windows
-        return (before / image).as_posix()

@@ -17,7 +17,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from graylearn.data.formats._arrow import rewritten, slices_of
-from graylearn.data.formats._base import Change, Format, Origin, suffix_of, write_bytes
+from graylearn.data.formats._base import Change, Format, Origin
+from graylearn.data.formats._files import suffix_of, write_bytes
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import ArrowTable, Table
 from graylearn.errors import DataError, Hint, told_as
@@ -89,7 +90,7 @@ def _column(cells: Sequence[Any]) -> pa.Array:
         return pa.array([None if cell is None else str(cell) for cell in cells], pa.string())
 
 
-def chosen_part(path: Path, wanted: str | None, names: Sequence[str], what: str) -> str:
+def chosen_part(path: Path | str, wanted: str | None, names: Sequence[str], what: str) -> str:
     """The table or sheet that `split` names, or the only one."""
     if wanted is None and len(names) == 1:
         return names[0]

@@ -34,16 +34,8 @@ from graylearn.data.cells import (
     with_cell,
 )
 from graylearn.data.columns import find_columns, without_columns
-from graylearn.data.formats._base import (
-    Change,
-    Format,
-    Origin,
-    chunks_of,
-    moved_path,
-    read_bytes,
-    suffix_of,
-    write_bytes,
-)
+from graylearn.data.formats._base import Change, Format, Origin
+from graylearn.data.formats._files import chunks_of, moved_path, read_bytes, suffix_of, write_bytes
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import MISSING_WORDS, RawTable, Table, check_unique_names, table_from_arrow
 from graylearn.errors import DataError, SettingsError, counted, first_few, first_line, warn
@@ -131,7 +123,10 @@ class _Text(Table):
     def __init__(self, path: Path, options: ReadOptions) -> None:
         super().__init__(str(path), options)
         self.path = path
-        self.head = Head(b"", "", [], False)
+        self.separator = ""
+        self.names: list[str] = []
+        """Of the columns."""
+        self.has_header = self.is_long = False
         self.decimal = options.decimal or "."
         self.types: dict[str, pa.DataType] = {}
         self.as_text: list[str] = []
@@ -162,7 +157,7 @@ class _Text(Table):
             if not arrow.num_rows:
                 continue
             if not types:
-                if self.options.decimal is None and writes_decimal_commas(arrow, self.head.separator):
+                if self.options.decimal is None and writes_decimal_commas(arrow, self.separator):
                     self.decimal = ","
                     arrow = self._parsed(part)
                 roles = self._roles(self._table(part, arrow))
@@ -172,9 +167,9 @@ class _Text(Table):
                 if _may_lose(types[role.column]):
                     role.look(self._text_of(part, role.column))
         if not types:
-            if len(self.head.content) > LONGEST_HEADER:
+            if self.is_long:
                 raise self._without_end()
-            raise DataError(f"{self.name} has a header ({first_few(self.head.names, 30)}) but no rows")
+            raise DataError(f"{self.name} has a header ({first_few(self.names, 30)}) but no rows")
         self.as_text = [
             role.column
             for role in roles
@@ -199,14 +194,33 @@ class _Text(Table):
         """The blocks as text."""
         for number, (before, text) in enumerate(self._chunks()):
             if number == 0:
-                separator = "\t" if suffix_of(self.path) in _TABBED else None
-                separator = self.options.separator or separator
-                self.head = head_of(text, self.name, separator, self.options.header)
-                before, text = text[: len(text) - len(self.head.content)].count(b"\n"), self.head.content
-            if (last := unclosed(text, self.head.separator)) is not None:
+                content = self._begun(text)
+                before, text = text[: len(text) - len(content)].count(b"\n"), content
+            if (last := unclosed(text, self.separator)) is not None:
                 raise _without_quote_end(self.name, before + last.line)
             if text.strip():
-                yield _Part(before, text, number == 0 and self.head.has_header)
+                yield _Part(before, text, number == 0 and self.has_header)
+
+    def _begun(self, text: bytes) -> bytes:
+        """The text from its first row on, once the separator and the names of the columns are known."""
+        separator = self.options.separator
+        if separator is not None and len(separator) != 1:
+            raise SettingsError(f"separator is {separator!r}; it must be a single character")
+        start, told = separator_line(text[:64].decode("utf-8", "replace"))
+        content = text[len(start.encode()) :].lstrip(b"\r\n")
+        if not content.strip():
+            raise DataError(f"{self.name} is empty")
+        if separator is None and suffix_of(self.path) in _TABBED:
+            separator = "\t"
+        self.separator = separator or told or guessed_separator(content.split(b"\n", 1)[0].decode())
+        first = next(rows_of(content, self.separator)).cells
+        self.has_header = _looks_like_header(first) if self.options.header is None else self.options.header
+        self.names = (
+            [each.strip() for each in first] if self.has_header else list(map(str, range(len(first))))
+        )
+        check_unique_names(self.names, self.name)
+        self.is_long = len(content) > LONGEST_HEADER
+        return content
 
     def _chunks(self) -> Iterator[tuple[int, bytes]]:
         """(lines before it, text in UTF-8) of whole rows: one goes on to the line where its quotes close."""
@@ -224,7 +238,7 @@ class _Text(Table):
             except UnicodeError as error:
                 told = f"{self.name}, after line {before}: not {codec} ({first_line(error)})"
                 raise DataError(f"{told}; try another encoding") from error
-            guess = self.head.separator or guessed_separator(rest[:9999].decode("utf-8", "replace"))
+            guess = self.separator or guessed_separator(rest[:9999].decode("utf-8", "replace"))
             end = len(rest) if is_last else _last_row_end(rest, self.options.separator or guess)
             if end or (is_last and not before):
                 text, rest = rest[:end], rest[end:]
@@ -243,7 +257,7 @@ class _Text(Table):
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """All columns, or some, in the given types or those that their values suggest."""
-        raw, separator, names = part.text, self.head.separator, self.head.names
+        raw, separator, names = part.text, self.separator, self.names
         reading = pa.csv.ReadOptions(
             column_names=names, skip_rows_after_names=int(part.has_header), block_size=len(raw) + 1
         )
@@ -281,8 +295,8 @@ class _Text(Table):
 
     def _table(self, part: _Part, arrow: pa.Table) -> RawTable:
         """A block as a table; its ids are lines of the file."""
-        lines = line_numbers(part.text, self.head.separator, arrow.num_rows, part.has_header)
-        found = {"separator": self.head.separator, "decimal": self.decimal, "encoding": self.options.encoding}
+        lines = line_numbers(part.text, self.separator, arrow.num_rows, part.has_header)
+        found = {"separator": self.separator, "decimal": self.decimal, "encoding": self.options.encoding}
         frame = table_from_arrow(arrow, self.name).frame
         texts = {name: frame[name] for name in frame.columns.intersection(self.as_text)}
         texts = {name: values.mask(values.isin(list(self._missing)), None) for name, values in texts.items()}
@@ -354,34 +368,6 @@ def _last_row_end(text: bytes, separator: str) -> int:
     end = text.rfind(b"\n") + 1
     last = unclosed(text[:end], separator)
     return end if last is None else end + 2 - len(last.text.encode("utf-8", "surrogateescape"))
-
-
-class Head(NamedTuple):
-    """What the beginning of a file tells."""
-
-    content: bytes
-    """The text from its first row on, the header included."""
-    separator: str
-    names: list[str]
-    """Of the columns."""
-    has_header: bool
-
-
-def head_of(raw: bytes, name: str, separator: str | None, header: bool | None) -> Head:
-    """What UTF-8 text begins with; as in `read_delimited`."""
-    if separator is not None and len(separator) != 1:
-        raise SettingsError(f"separator is {separator!r}; it must be a single character")
-    start, told = separator_line(raw[:64].decode("utf-8", "replace"))
-    content = raw[len(start.encode()) :].lstrip(b"\r\n")
-    if not content.strip():
-        raise DataError(f"{name} is empty")
-    if separator is None:
-        separator = told or guessed_separator(content.split(b"\n", 1)[0].decode("utf-8"))
-    first = next(rows_of(content, separator)).cells
-    has_header = _looks_like_header(first) if header is None else header
-    names = [each.strip() for each in first] if has_header else [str(index) for index in range(len(first))]
-    check_unique_names(names, name)
-    return Head(content, separator, names, has_header)
 
 
 def _looks_like_header(cells: list[str]) -> bool:

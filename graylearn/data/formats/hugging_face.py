@@ -16,11 +16,12 @@ import pyarrow as pa
 
 from graylearn.data.atomic import replacing_folder
 from graylearn.data.formats._arrow import ROWS
-from graylearn.data.formats._base import NAMELESS, Change, Format, Origin, moved_path
+from graylearn.data.formats._base import NAMELESS, Change, Format, Origin
+from graylearn.data.formats._files import moved_path
 from graylearn.data.formats._read_only import chosen_part
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import IMAGES, ArrowTable, RawTable, Table
-from graylearn.errors import DataError, Hint, MissingExtraError, told_as
+from graylearn.errors import DataError, MissingExtraError, told_as
 
 
 class HuggingFace(Format):
@@ -76,12 +77,8 @@ class DatasetTable(ArrowTable):
     def __init__(
         self, dataset: Any, options: ReadOptions, name: str = NAMELESS, files: Sequence[Path] = ()
     ) -> None:
-        if isinstance(dataset, dict):  # a DatasetDict
-            if options.split not in dataset:
-                raise DataError(
-                    f"the dataset has the splits {', '.join(dataset)};", Hint("split", None, "to choose one")
-                )
-            dataset = dataset[options.split]
+        if isinstance(dataset, dict):  # of splits
+            dataset = dataset[chosen_part(name, options.split, list(dataset), "splits")]
         features = dataset.features or {}  # a stream may not know them
         images = [column for column, kind in features.items() if type(kind).__name__ == "Image"]
         for column in images:  # undecoded, an image is a record of its bytes and path

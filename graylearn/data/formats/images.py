@@ -18,16 +18,8 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.atomic import replacing_folder
-from graylearn.data.formats._base import (
-    TABLES,
-    Change,
-    Format,
-    Origin,
-    file_fingerprint,
-    suffix_of,
-    write_bytes,
-)
-from graylearn.data.formats._compressed import COMPRESSIONS
+from graylearn.data.formats._base import TABLES, Change, Format, Origin
+from graylearn.data.formats._files import COMPRESSIONS, file_fingerprint, suffix_of, write_bytes
 from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.samples import Label

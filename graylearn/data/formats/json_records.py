@@ -15,15 +15,8 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.cells import codec_of
-from graylearn.data.formats._base import (
-    Change,
-    Format,
-    Origin,
-    chunks_of,
-    moved_path,
-    read_bytes,
-    write_bytes,
-)
+from graylearn.data.formats._base import Change, Format, Origin
+from graylearn.data.formats._files import chunks_of, moved_path, read_bytes, write_bytes
 from graylearn.data.formats._read_only import COPIES, of_cells, write_copy
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, Table

@@ -12,15 +12,14 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from filelock import FileLock
 
 from graylearn.data.atomic import flush, replacing_folder
 from graylearn.data.images.decode import CHANNELS, decode_all
-from graylearn.data.options import ReadOptions
 from graylearn.errors import DataError, SettingsError, are, first_few, warn
 from graylearn.paths import default_cache_folder
 
@@ -32,8 +31,7 @@ class NoImagesError(DataError):
     """None of some images can be read: of a block others may be, of a whole set none are left."""
 
 
-@dataclass(frozen=True, eq=False)
-class CachedImages:
+class CachedImages(NamedTuple):
     """Decoded images and which of the given files they are."""
 
     images: np.ndarray
@@ -139,8 +137,3 @@ def _entry_name(files: list[Path], size: int) -> str:
             seen = "missing"
         digest.update(f"{path}|{seen}\n".encode("utf-8", "surrogateescape"))
     return f"images-{size}-{len(files)}-{digest.hexdigest()[:40]}"
-
-
-def decode(paths: list[Path], options: ReadOptions) -> CachedImages:
-    """The pixels of image files, see `cache_images`."""
-    return cache_images(paths, size=options.size, folder=options.cache, workers=options.workers)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -34,12 +33,13 @@ HISTORY_BYTES = 1 << 26
 """Memory for the confidences of single epochs of a set that is never in memory as a whole."""
 
 
-def check(parameters: Mapping[str, Any]) -> None:
-    """Refuse what cannot be, before anything is computed with it."""
+def check(classifier: Any) -> None:
+    """Refuse parameters that cannot be, before anything is computed with them."""
+    parameters = classifier.get_params(deep=False)
     options.check(parameters)
     as_method(method_for(parameters["method"], ()))
     if is_model(parameters["network"]):
-        check_parameters(parameters)
+        check_parameters(parameters, type(classifier)().get_params(deep=False))
     audit, members, refine = parameters["audit"], parameters["members"], parameters["refine"]
     if audit not in ("auto", "history", "held-out", None):
         raise SettingsError(f"audit is {audit!r}: use 'auto', 'history', 'held-out' or None")
@@ -67,7 +67,7 @@ def planned(
     groups: Any = None,
 ) -> Pipeline:
     """Check and encode what is given, and plan the way from there."""
-    check(classifier.get_params(deep=False))
+    check(classifier)
     goes_on = _goes_on(classifier)
     given = read_inputs(classifier, X, reset=not goes_on)
     classes, labels = read_labels(y, X)
@@ -133,7 +133,7 @@ def _pipeline(classifier: Any, samples: TrainingSet, seed: int, stages: Stages, 
 
 def fit_epoch(classifier: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
     """Train one epoch, the first on a network that is made for it; see `GrayClassifier.partial_fit`."""
-    check(classifier.get_params(deep=False))
+    check(classifier)
     if is_model(classifier.network):
         told = "which learns all samples at once: call fit, or use a network"
         raise SettingsError(f"network is {classifier.network!r}, {told}")

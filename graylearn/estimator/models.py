@@ -28,12 +28,11 @@ TREES = "trees"
 """The name of scikit-learn's boosted trees as a network."""
 LEAST_SHARE = 0.01
 """Of a sample's target, what a class must have for the sample to be shown under it too."""
-_FOR_NETWORKS = {
-    "method": "auto", "network_options": None, "epochs": None, "batch_size": None, "learning_rate": None,
-    "clip_norm": None, "accumulate": 1, "average": None, "optimizer": None, "augment": None,
-    "warm_start": False, "precision": "auto", "members": 5,
-}  # fmt: skip
-"""Parameters that say nothing to such a model, and their defaults."""
+_FOR_NETWORKS = (
+    "method", "network_options", "epochs", "batch_size", "learning_rate", "clip_norm", "accumulate",
+    "average", "optimizer", "augment", "warm_start", "precision", "members",
+)  # fmt: skip
+"""Parameters that say nothing to such a model."""
 
 
 def is_model(network: Any) -> bool:
@@ -43,10 +42,10 @@ def is_model(network: Any) -> bool:
     )
 
 
-def check_parameters(parameters: Mapping[str, Any]) -> None:
-    """Refuse parameters that only a network could follow."""
-    for name, default in _FOR_NETWORKS.items():
-        value = parameters[name]
+def check_parameters(parameters: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Refuse parameters that only a network could follow, other than by default."""
+    for name in _FOR_NETWORKS:
+        value, default = parameters[name], defaults[name]
         if type(value) is not type(default) or value != default:
             raise SettingsError(
                 f"{name} is for networks, and network is {parameters['network']!r}: leave it out, and "

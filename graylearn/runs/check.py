@@ -33,9 +33,8 @@ from graylearn.data.samples import Samples
 from graylearn.data.written import writing
 from graylearn.errors import LONGEST, CheckpointError, SettingsError, counted
 from graylearn.estimator.card import plain
-from graylearn.paths import matching
 from graylearn.runs.files import write_json
-from graylearn.runs.prepare import Prepared, as_bytes
+from graylearn.runs.prepare import Prepared, as_bytes, files_of
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.start import find, take
@@ -260,11 +259,7 @@ def fingerprint(settings: RunSettings) -> str:
     parts = [graylearn.__version__, shipped().id, repr(settings)]
     for name in (settings.data, settings.test):
         if name:
-            path = local(name)
-            files = [path] if path.is_file() else matching(path)
-            if path.is_dir():
-                files = sorted(each for each in path.rglob("*") if each.is_file())
-            parts.extend(f"{file}\0{json.dumps(file_fingerprint(file))}" for file in files)
+            parts.extend(f"{file}\0{json.dumps(file_fingerprint(file))}" for file in files_of(local(name)))
     return hashlib.sha256("\n".join(parts).encode(errors="backslashreplace")).hexdigest()[:32]
 
 

@@ -7,7 +7,6 @@ only what is new is embedded.
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,9 +22,7 @@ from graylearn.data.atomic import replacing
 from graylearn.data.blocks import Blocks
 from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, OnBatch, embed_images, embed_text
 from graylearn.data.formats import FORMATS, Origin, format_of
-from graylearn.data.formats.hugging_face import arrow_files
-from graylearn.data.formats.parquet import parts_of
-from graylearn.data.images.decode import CHANNELS, IMAGE_SUFFIXES
+from graylearn.data.images.decode import CHANNELS
 from graylearn.data.options import EMBED_SIZE, PIXELS_SIZE, Columns, ReadOptions, can_embed_images
 from graylearn.data.read import read_file, read_with_others
 from graylearn.data.remote import local
@@ -34,6 +31,7 @@ from graylearn.data.splits import chosen_for_test
 from graylearn.data.tables import check_columns
 from graylearn.errors import DataError, SettingsError, are, counted, first_few
 from graylearn.estimator.inputs import InputEncoder
+from graylearn.paths import matching
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 from graylearn.runs.source import Encoding, Source, other_images
@@ -330,35 +328,29 @@ TIMES, A_ROW = {"parquet": 20}, 3_500
 beside its pixels."""
 OF_FREE = 0.7
 """Share of the free memory from which on it is told."""
-IN_PARTS = ("parquet", "delimited", "json", "folder", "hugging_face")
-"""Formats that are read in blocks."""
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files that data consist of, by name."""
+    if path.is_dir():
+        return sorted(each for each in path.rglob("*") if each.is_file())
+    return [path] if path.is_file() else matching(path)
 
 
 def tight(settings: RunSettings) -> str | None:
     """What to say before data that may be too large for the memory are read as a whole; None of others."""
     path, free = local(settings.data), free_bytes()
-    needed = expected_bytes(path, settings.size or EMBED_SIZE)
+    form, files = format_of(path).name, files_of(path)
+    needed = TIMES.get(form, 8) * sum(file.stat().st_size for file in files)
+    if form == "folder":
+        needed = len(files) * ((settings.size or EMBED_SIZE) ** 2 * CHANNELS + A_ROW)
     if free is None or needed < OF_FREE * free:
         return None
-    in_parts = "--part-size 100000 takes a part at a time"
-    if format_of(path).name not in IN_PARTS:
-        in_parts = "--part-size takes a part at a time, of Parquet, CSV and JSON lines"
     return (
         f"{path.name} is held in memory as a whole, about {needed / 2**30:.1f} GB with what is made of it, "
-        f"where {free / 2**30:.1f} GB are free: {in_parts}"
+        f"where {free / 2**30:.1f} GB are free: --part-size 100000 takes a part at a time, of tables and "
+        "folders of images"
     )
-
-
-def expected_bytes(path: Path, size: int) -> int:
-    """About what a run takes beside the program itself, by the size of the files; images at `size` pixels."""
-    form = format_of(path).name
-    if form == "folder":
-        names = (name for _, _, inside in os.walk(path) for name in inside)
-        images = sum(Path(name).suffix.lower() in IMAGE_SUFFIXES for name in names)
-        return images * (size * size * CHANNELS + A_ROW)
-    parts = {"hugging_face": arrow_files, "parquet": parts_of}
-    files = parts[form](path) if form in parts else [path]
-    return TIMES.get(form, 8) * sum(file.stat().st_size for file in files if file.is_file())
 
 
 def free_bytes() -> int | None:

@@ -22,7 +22,7 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit.inputs import as_numbers, as_probabilities
 from graylearn.audit.scaling import reduced, scaled
 from graylearn.audit.verdict import views_say
-from graylearn.data.inputs import as_plain
+from graylearn.data.inputs import as_labels, as_plain
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Label
 from graylearn.data.table_samples import is_missing
@@ -147,6 +147,8 @@ def consensus(
         id_like: "keep" asks the columns of X that seem to name the rows as well.
     """
     names, people, known, given = _read(labels, (sample, annotator, label), classes)
+    if (given == MISSING).all():
+        raise DataError("labels hold no label: expected at least one")
     said = None
     described: NDArray[Any] = given
     if pred_probs is not None:
@@ -186,7 +188,7 @@ def _read(
         person, people = pd.factorize(rows[columns[1]], sort=True)
         if pd.DataFrame({"s": number, "p": person}).duplicated().any():
             raise DataError("an annotator labels a sample twice: keep one label of each")
-        values, known = _classes(rows[columns[2]].to_numpy(dtype=object), classes)
+        values, known = as_labels(rows[columns[2]].to_numpy(dtype=object), classes)
         given = np.full((len(samples), len(people)), MISSING, dtype=np.int64)
         given[number, person] = values
         return np.asarray(samples), tuple(people.tolist()), known, given
@@ -200,47 +202,30 @@ def _read(
     frame = pd.DataFrame(labels)
     cells = frame.to_numpy(dtype=object)
     there = np.stack([~is_missing(column) for _, column in frame.items()], axis=1)
-    values, known = _classes(cells[there], classes)
+    values, known = as_labels(cells[there], classes)
     given = np.full(cells.shape, MISSING, dtype=np.int64)
     given[there] = values
     return np.asarray(frame.index), tuple(frame.columns.tolist()), known, given
 
 
-def _classes(values: NDArray[Any], classes: Any) -> tuple[Ints, tuple[Label, ...]]:
-    """(n,) labels as an index in the classes, and the classes."""
-    if not len(values):
-        raise DataError("labels hold no label: expected at least one")
-    plain = [int(v) if isinstance(v, float | np.floating) and float(v).is_integer() else v for v in values]
-    known = tuple(sorted(set(plain), key=lambda v: (str(type(v)), v))) if classes is None else tuple(classes)
-    index = {name: k for k, name in enumerate(known)}
-    strange = next((v for v in plain if v not in index), None)
-    if strange is not None:
-        raise DataError(
-            f"labels hold {strange!r}, which is not among the classes: {', '.join(map(str, known))}"
-        )
-    return np.array([index[v] for v in plain], dtype=np.int64), known
-
-
 def _estimated(given: Ints, num_classes: int, said: Floats | None) -> tuple[Floats, Floats]:
     """(probabilities (N, K), confusion (A, K, K)), by expectation and maximisation from the majority."""
     n, people = given.shape
-    votes = np.zeros((n, num_classes))
-    for column in given.T:
-        rows = np.flatnonzero(column != MISSING)
-        votes[rows, column[rows]] += 1.0
+    rows, who = np.nonzero(given != MISSING)
+    label, votes = given[rows, who], np.zeros((n, num_classes))
+    np.add.at(votes, (rows, label), 1.0)
     # a model that did not see the labels cannot take them for true, which one annotator alone would
     belief = votes + 0.5 if said is None else said**2
     belief /= belief.sum(axis=1, keepdims=True)
     confusion = np.zeros((people, num_classes, num_classes))
     for _ in range(ROUNDS):
         prior = (belief.sum(axis=0) + 1.0) / (n + num_classes)
-        counts = np.stack([_counts(belief, column, num_classes) for column in given.T])  # (A, K, K)
+        counts = np.zeros((people, num_classes, num_classes))  # how often a class was given for each believed
+        np.add.at(counts.transpose(0, 2, 1), (who, label), belief[rows])
         shared = _shared(counts.sum(axis=0))
         confusion = (counts + OWN * shared) / (counts + OWN * shared).sum(axis=2, keepdims=True)
         logs = np.log(prior)[None, :].repeat(n, axis=0) if said is None else _sharpened(said, belief)
-        for column, matrix in zip(given.T, confusion, strict=True):
-            rows = np.flatnonzero(column != MISSING)
-            logs[rows] += np.log(matrix[:, column[rows]].T)
+        np.add.at(logs, rows, np.log(confusion[who, :, label]))
         logs -= logs.max(axis=1, keepdims=True)
         new = np.exp(logs)
         new /= new.sum(axis=1, keepdims=True)
@@ -259,14 +244,6 @@ def _sharpened(said: Floats, belief: Floats) -> Floats:
     logs = np.log(np.clip(said, 1e-9, None))
     found = [log_softmax(sharpness * logs, axis=1) for sharpness in SHARPNESS]
     return max(found, key=lambda each: float((belief * np.maximum(each, -20.0)).sum()))
-
-
-def _counts(belief: Floats, column: Ints, num_classes: int) -> Floats:
-    """(K, K) how often a class was given where each is believed."""
-    rows = np.flatnonzero(column != MISSING)
-    counts = np.zeros((num_classes, num_classes))
-    np.add.at(counts.T, column[rows], belief[rows])
-    return counts
 
 
 def _shared(counts: Floats) -> Floats:

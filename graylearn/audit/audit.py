@@ -87,11 +87,13 @@ def audit(
     found.table[found.suspected]                            # which, how sure, and what they look like
     ```
     """
-    from graylearn.audit.inputs import as_ids, described, groups_of, one_class
+    from graylearn.audit.inputs import described, one_class
     from graylearn.audit.result import Audit
     from graylearn.audit.spelling import as_written
     from graylearn.audit.verdict import Known, verdict
     from graylearn.data.encoding.label_notes import note_labels, note_order
+    from graylearn.data.groups import groups_of
+    from graylearn.data.inputs import as_ids
     from graylearn.data.misspelt import meant_by, merged
     from graylearn.data.samples import Samples
     from graylearn.progress import shown
@@ -157,7 +159,7 @@ def _check(model: Any, mode: str) -> None:
 
 def _given_labels(X: Any, y: Any, classes: Any) -> tuple[Ints, tuple[Label, ...]]:
     """(y, or where it is left out the labels of Samples, as index in the classes; the classes)."""
-    from graylearn.audit.inputs import as_labels
+    from graylearn.data.inputs import as_labels
     from graylearn.data.samples import Samples
 
     if isinstance(X, str | os.PathLike):

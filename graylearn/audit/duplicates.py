@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,8 @@ from scipy.sparse.csgraph import connected_components
 
 from graylearn.array_types import Ints
 from graylearn.audit.near_copies import Kind, near_copies, plain_text
-from graylearn.data.inputs import as_dense, as_plain
+from graylearn.data.inputs import as_dense, as_plain, as_rows, kind_of
+from graylearn.data.order import row_numbers
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, are, counted, first_few
 from graylearn.options import IdLike
@@ -154,17 +154,15 @@ def joined_groups(pairs: Ints) -> list[Ints]:
 
 
 def _values(data: Any) -> tuple[Kind, Any]:
-    values = data.x if isinstance(data, Samples) else data
-    if isinstance(values, np.ndarray) and values.dtype == np.uint8 and values.ndim in (3, 4):
-        return "image", values if values.ndim == 4 else values[..., None]
-    values = as_plain(values)
-    listed = values if isinstance(values, list | tuple | np.ndarray | pd.Series) else ()
-    if len(listed) and all(isinstance(each, str) for each in list(listed)[:100]):
-        return "text", np.array([str(each) for each in listed], dtype=object)
-    if not isinstance(values, pd.DataFrame):
-        rows = np.asarray(as_dense(values))
-        values = pd.DataFrame(rows.reshape(len(rows), math.prod(rows.shape[1:])))
-    return "rows", values.reset_index(drop=True)
+    rows = as_dense(as_rows(data))
+    kind = kind_of(rows)
+    if kind == "image":
+        return "image", rows if rows.ndim == 4 else rows[..., None]
+    if kind == "text":
+        return "text", np.array([str(each) for each in rows], dtype=object)
+    if not isinstance(rows, pd.DataFrame):
+        rows = pd.DataFrame(rows.reshape(len(rows), math.prod(rows.shape[1:])))
+    return "rows", rows.reset_index(drop=True)
 
 
 def _together(one: Any, other: Any) -> Any:
@@ -182,7 +180,7 @@ def _together(one: Any, other: Any) -> Any:
 def _digests(kind: Kind, values: Any) -> NDArray[Any]:
     """(N,) equal where samples are the same; texts less their case, blanks and signs."""
     if kind == "image":
-        return np.array([hashlib.sha256(image.tobytes()).hexdigest() for image in values], dtype=object)
+        return row_numbers(values)
     if kind == "text":
         return np.array([plain_text(text) for text in values], dtype=object)
     return np.asarray(pd.util.hash_pandas_object(values, index=False))

@@ -11,8 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.inputs import as_ids
-from graylearn.data.inputs import as_plain, is_sparse
+from graylearn.data.inputs import as_ids, as_plain, is_sparse
 from graylearn.errors import DataError
 from graylearn.nets import MLP
 from graylearn.training import History, OptimizerSettings, devices, seeding, train

@@ -13,12 +13,9 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.encoding.column_kinds import ColumnKind, learned_columns, note_infinite
 from graylearn.data.encoding.label_notes import note_telling_columns
-from graylearn.data.groups import group_numbers
-from graylearn.data.inputs import as_dense, as_feature_rows, as_plain
-from graylearn.data.inputs import as_ids as as_ids
-from graylearn.data.inputs import as_labels as as_labels
+from graylearn.data.inputs import as_dense, as_feature_rows, as_labels, as_plain
 from graylearn.data.order import row_numbers
-from graylearn.data.samples import Label, Samples
+from graylearn.data.samples import Label
 from graylearn.errors import DataError
 from graylearn.options import IdLike, OverlapSetting, check
 
@@ -61,16 +58,6 @@ def one_class(overlap: OverlapSetting) -> bool | None:
     """Whether the user says that each sample has one true class; None where nothing is said."""
     check({"overlap": overlap})
     return {"none": True, "possible": False}.get(overlap)
-
-
-def groups_of(groups: Any, x: Any, n: int) -> Ints | None:
-    """(N,) the group of each sample: as given, else of Samples; None where each stands alone."""
-    if groups is None and isinstance(x, Samples):
-        groups = x.groups
-    if groups is None:
-        return None
-    found = group_numbers(groups, n)
-    return found if len(np.unique(found)) < n else None
 
 
 def as_numbers(x: Any, n: int, id_like: IdLike = "drop", label: Ints | None = None) -> NDArray[Any]:

@@ -13,21 +13,14 @@ from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.confusions import confusion_table
-from graylearn.audit.inputs import (
-    as_ids,
-    as_labels,
-    as_probabilities,
-    classes_of_columns,
-    described,
-    groups_of,
-    one_class,
-)
+from graylearn.audit.inputs import as_probabilities, classes_of_columns, described, one_class
 from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
-from graylearn.audit.shares import chances_by_kind, part_in_words, share_in_words, shares_of
+from graylearn.audit.shares import chances_by_kind, share_in_words, shares_of
 from graylearn.audit.store import as_unicode, read_audit, write_audit
 from graylearn.audit.verdict import Known, Mode, verdict, worth_a_look
 from graylearn.data.encoding.label_notes import note_order
-from graylearn.data.inputs import is_sparse
+from graylearn.data.groups import groups_of
+from graylearn.data.inputs import as_ids, as_labels, is_sparse
 from graylearn.data.samples import Label, Samples
 from graylearn.data.written import writing
 from graylearn.errors import DataError, first_few, shortened
@@ -211,7 +204,7 @@ class Audit:
         """A few lines for a person: how much is wrong, of which kind, and the strongest suspects."""
         share, ends = self.contamination, self.ranges.get("total")
         kinds = ("ood", "mislabelled")
-        parts = ", ".join(f"{name} {part_in_words(share[name], self.ranges.get(name))}" for name in kinds)
+        parts = ", ".join(f"{name} {share_in_words(share[name])}" for name in kinds)
         flagged, sure = int(self.suspected.sum()), int((self.level == SURE).sum())
         lines = [
             f"{len(self)} samples, {len(self.classes)} classes",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -43,16 +43,11 @@ def ranges_of(chances: Mapping[str, Floats], reach: float) -> dict[str, tuple[fl
     return found
 
 
-def share_in_words(share: float | None, ends: tuple[float, float] | None) -> str:
-    """An estimated share and its range in words; ends: None if it was not judged."""
-    if ends is None or share is None:
+def share_in_words(share: float | None, ends: Sequence[float] | None = None) -> str:
+    """An estimated share and, where it is to be told, its range."""
+    if share is None:
         return "not judged"
-    return f"{share:.1%}, 90% range {ends[0]:.1%} to {ends[1]:.1%}"
-
-
-def part_in_words(share: float | None, ends: tuple[float, float] | None) -> str:
-    """The share of one kind in a few words; ends: its range, None if it was not judged."""
-    return "not judged" if ends is None or share is None else f"{share:.1%}"
+    return f"{share:.1%}" + ("" if ends is None else f", 90% range {ends[0]:.1%} to {ends[1]:.1%}")
 
 
 def shown_shares(found: Mapping[str, int]) -> dict[str, float]:

@@ -56,23 +56,22 @@ def _say(out: Console, line: str, style: str | None = None) -> None:
 def show_run(summary: dict[str, Any], *, with_data_notes: bool = False) -> None:
     """What a run found, what it measured, and where to look next; if asked what reading the data told."""
     # torch comes with it, which other commands need not
-    from graylearn.audit.shares import part_in_words, shown_shares
+    from graylearn.audit.shares import share_in_words, shown_shares
 
     out, shares = console(), shown_shares(summary["found"])
     heading = f"{Path(summary['data']).name}: {summary['samples']:,} samples, {summary['classes']} classes"
     _say(out, heading, style="bold")
     table = _table(["found"], ["samples", "share", "estimated"])
     for kind, count in summary["found"].items():
-        part, ends = summary["contamination"].get(kind, ...), summary["ranges"].get(kind)
-        estimated = "" if part is ... else part_in_words(part, ends)
+        part = summary["contamination"].get(kind, ...)
+        estimated = "" if part is ... else share_in_words(part)
         table.add_row(MEANING.get(kind, kind), f"{count:,}", f"{shares[kind]:.1%}", estimated)
     out.print(table)
     if flagged := summary["suspected"]:
         sure = summary["sure"]
         _say(out, f"{counted(flagged, 'suspect')}: {sure:,} sure, {flagged - sure:,} for review")
     if (ends := summary["ranges"].get("total")) is not None:
-        share = summary["contamination"]["total"]
-        _say(out, f"estimated in all: {share:.1%}, 90% range {ends[0]:.1%} to {ends[1]:.1%}")
+        _say(out, f"estimated in all: {share_in_words(summary['contamination']['total'], ends)}")
     for note in [*summary["notes"], *(summary["data_notes"] if with_data_notes else ())]:
         _say(out, note)
     known = [(summary["id_word"], "id"), ("label", "label")]

@@ -14,6 +14,7 @@ import pandas as pd
 
 from graylearn.data.inputs import as_plain
 from graylearn.data.order import text_numbers
+from graylearn.data.samples import Samples
 from graylearn.errors import DataError, counted
 
 
@@ -46,6 +47,16 @@ def group_numbers(groups: Any, n: int, ids: np.ndarray | None = None) -> np.ndar
     )
     numbers[alone] = _hashed([f"sample {row if ids is None else ids[row]}" for row in alone])
     return numbers
+
+
+def groups_of(groups: Any, x: Any, n: int) -> np.ndarray | None:
+    """(N,) the group of each sample: as given, else of Samples; None where each stands alone."""
+    if groups is None and isinstance(x, Samples):
+        groups = x.groups
+    if groups is None:
+        return None
+    found = group_numbers(groups, n)
+    return found if len(np.unique(found)) < n else None
 
 
 def in_order(groups: np.ndarray) -> np.ndarray:

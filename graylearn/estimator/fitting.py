@@ -16,7 +16,7 @@ from torch import nn
 
 from graylearn import options
 from graylearn.audit.audit import SAW_ALL
-from graylearn.audit.inputs import groups_of
+from graylearn.data.groups import groups_of
 from graylearn.data.inputs import ids_of
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.calibration import FoundLater, kept_aside

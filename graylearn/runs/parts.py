@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -33,6 +32,7 @@ from graylearn.audit.parts import (
 from graylearn.data.blocks import Blocks, are_large, open_blocks
 from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.formats import FORMATS, NAMELESS
+from graylearn.data.order import row_numbers
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.inputs import InputEncoder
@@ -55,8 +55,7 @@ from graylearn.training.devices import choose
 
 _LOOK = 5 * 8
 """Bytes that are kept of what a picture looks like."""
-_AT_ONCE = 10_000
-"""Samples whose features are read at once."""
+
 _SCORES = np.dtype(
     [("label", "i4"), ("confidence", "f8"), ("score", "f8"), ("suspected", "?"), ("level", "i1"),
      ("kind", "i1"), ("suggested", "i4")]
@@ -243,12 +242,5 @@ def copies_in_parts(files: PartFiles, test: NDArray[np.float32] | None = None) -
     folders = files.having("rows")
     order = np.argsort(np.concatenate([rows_of(folder) for folder in folders]))
     label = np.concatenate([labels_of(folder) for folder in folders])[order]
-    digests = np.concatenate([_digests(features_of(folder)) for folder in folders])[order]
-    return grouped(digests if test is None else np.concatenate([digests, _digests(test)]), label)
-
-
-def _digests(features: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """(n,) equal where the features of two samples are, and by chance in one of 3,000 sets of 10^8."""
-    starts = range(0, len(features), _AT_ONCE)
-    some = (pd.DataFrame(features[start : start + _AT_ONCE] + np.float32(0.0)) for start in starts)  # no -0.0
-    return np.concatenate([pd.util.hash_pandas_object(each, index=False).to_numpy() for each in some])
+    digests = np.concatenate([row_numbers(features_of(folder)) for folder in folders])[order]
+    return grouped(digests if test is None else np.concatenate([digests, row_numbers(test)]), label)

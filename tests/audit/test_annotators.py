@@ -118,7 +118,7 @@ def test_what_is_no_table_of_labels_is_refused():
             consensus(np.zeros(shape))
     with pytest.raises(DataError, match="labels hold no label"):
         consensus([[None, None]])
-    with pytest.raises(DataError, match="labels hold 7, which is not among the classes"):
+    with pytest.raises(DataError, match="labels 7 are not among the 2 known classes"):
         consensus([[7]], classes=[1, 2])
     with pytest.raises(DataError, match="pred_probs has 2 columns for 3 classes"):
         consensus([[0], [1], [2]], pred_probs=[[0.5, 0.5]] * 3)

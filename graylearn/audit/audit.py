@@ -1,22 +1,25 @@
-"""From a training set to an `Audit`.
-
-What reads and judges is imported at the call: `import graylearn` need not wait for it.
-"""
+"""From a training set to an `Audit`."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from graylearn.array_types import Ints
+from graylearn.audit.inputs import described, one_class
+from graylearn.audit.result import Audit
+from graylearn.audit.spelling import as_written
+from graylearn.audit.verdict import Known, verdict
+from graylearn.data.encoding.label_notes import note_labels, note_order
+from graylearn.data.groups import groups_of
+from graylearn.data.inputs import as_ids, as_labels
+from graylearn.data.misspelt import meant_by, merged
+from graylearn.data.samples import Label, Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import IdLike, Log, OverlapSetting, check
-
-if TYPE_CHECKING:
-    from graylearn.array_types import Ints
-    from graylearn.audit.result import Audit
-    from graylearn.data.samples import Label
+from graylearn.progress import shown
 
 SAW_ALL = "the network of a history saw the whole group of each sample: groups are audited held out;"
 """What is said of an audit that cannot heed groups."""
@@ -87,17 +90,6 @@ def audit(
     found.table[found.suspected]                            # which, how sure, and what they look like
     ```
     """
-    from graylearn.audit.inputs import described, one_class
-    from graylearn.audit.result import Audit
-    from graylearn.audit.spelling import as_written
-    from graylearn.audit.verdict import Known, verdict
-    from graylearn.data.encoding.label_notes import note_labels, note_order
-    from graylearn.data.groups import groups_of
-    from graylearn.data.inputs import as_ids
-    from graylearn.data.misspelt import meant_by, merged
-    from graylearn.data.samples import Samples
-    from graylearn.progress import shown
-
     if hasattr(X, "finished_epochs"):  # a History, whose module brings torch
         if groups is not None:
             raise SettingsError(SAW_ALL)
@@ -115,7 +107,7 @@ def audit(
         if model is None:
             content, features = described(values, label, id_like)
         else:
-            from graylearn.audit.models import described_if_any
+            from graylearn.audit.models import described_if_any  # scikit-learn comes with it
 
             content, features = described_if_any(values, label, id_like)
         written, counts = (label, names), np.bincount(label, minlength=len(names))
@@ -159,9 +151,6 @@ def _check(model: Any, mode: str) -> None:
 
 def _given_labels(X: Any, y: Any, classes: Any) -> tuple[Ints, tuple[Label, ...]]:
     """(y, or where it is left out the labels of Samples, as index in the classes; the classes)."""
-    from graylearn.data.inputs import as_labels
-    from graylearn.data.samples import Samples
-
     if isinstance(X, str | os.PathLike):
         raise DataError(f"X is the path {str(X)!r}: read the file first, audit(read(X, label=...))")
     if isinstance(y, str):

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
 
 from graylearn.array_types import Floats, Ints
-from graylearn.data.inputs import as_ids, as_plain, is_sparse
+from graylearn.data.inputs import as_ids, as_plain
 from graylearn.errors import DataError
 from graylearn.nets import MLP
 from graylearn.training import History, OptimizerSettings, devices, seeding, train
@@ -48,7 +49,8 @@ def aligned(history: History, ids: Any, y: Any, features: Any) -> tuple[History,
                 " their rows are, by the names in history.ids"
             )
         order = np.argsort(rows)  # as they were given
-        ids, y, features = names[order], _taken(y, rows[order]), _taken(features, rows[order])
+        ids, rows = names[order], rows[order]
+        y, features = (None if part is None else _safe_indexing(part, rows) for part in (y, features))
     names = as_ids(history.ids if ids is None else ids, None, history.num_samples)
     return in_order_of(history, names), names, y, features
 
@@ -58,15 +60,6 @@ def _length(part: Any) -> int:
     if hasattr(part, "shape"):
         return int(part.shape[0]) if part.shape else 0
     return len(part) if hasattr(part, "__len__") else 0
-
-
-def _taken(part: Any, rows: Ints) -> Any:
-    """Rows of an array, a frame, a sparse matrix or a list; of None, none."""
-    if part is None or isinstance(part, list | tuple):
-        return part and [part[row] for row in rows]
-    if hasattr(part, "iloc"):
-        return part.iloc[rows]
-    return (part.tocsr() if is_sparse(part) else part)[rows]
 
 
 def in_order_of(history: History, ids: NDArray[Any]) -> History:

@@ -53,6 +53,7 @@ def scores(said: Said, label: Ints, reference: dict[str, Floats]) -> tuple[Float
 
 def kept_aside(samples: TrainingSet, seed: int) -> Ints:
     """Rows of a large training set that no network is to learn from; none are of a class of few samples."""
+    samples = samples.first
     n = len(np.unique(samples.rows))
     if n < LARGE and not isinstance(samples.x, InParts):
         return np.zeros(0, dtype=np.int64)
@@ -95,7 +96,7 @@ class FoundLater:
         were held out; and else like the training samples themselves, which is less than new ones do.
         """
         pipeline, network, held = self.pipeline, self.fitted.network, None
-        said, label = self._known(network, np.arange(len(pipeline.samples.y)), audit)
+        said, label = self._known(network, np.arange(len(pipeline.samples.first.y)), audit)
         reference = learn_reference(*said, label)
         if pipeline.validation is not None:
             new, label = pipeline.validation
@@ -127,7 +128,7 @@ class FoundLater:
 
     def _scored(self, network: nn.Module, rows: Ints, audit: Audit | None) -> tuple[Floats, Floats]:
         """The scores of rows that a network did not learn from, by the others."""
-        samples = self.pipeline.samples
+        samples = self.pipeline.samples.first
         said, label = self._known(network, np.delete(np.arange(len(samples.y)), rows), audit)
         new = outputs_of(network, samples.x[rows], self.preparation)
         return scores(new, samples.y[rows], learn_reference(*said, label))
@@ -135,9 +136,7 @@ class FoundLater:
     def _known(self, network: nn.Module, rows: Ints, audit: Audit | None) -> tuple[Said, Ints]:
         """What the network says of those of the rows that belong, and their labels: of at most so many as are
         looked at, every class among them."""
-        samples = self.pipeline.samples
-        if isinstance(samples.x, InParts):  # of which the first says enough
-            rows = rows[rows < samples.x.starts[1]]
+        samples = self.pipeline.samples.first
         belongs = samples.belongs if audit is None else audit.keep[samples.rows]
         if belongs is not None and (kept := rows[belongs[rows]]).size:
             rows = kept

@@ -55,16 +55,9 @@ def _model(classifier: FittedClassifier) -> str:
     )
 
 
-def _labels(classifier: FittedClassifier) -> Any:
-    """The given label of each sample, as an index of `classes_`."""
-    if classifier.audit_ is not None:
-        return classifier.audit_.label
-    return classifier.history_.targets.cpu().numpy()
-
-
 def _data(classifier: FittedClassifier) -> list[str]:
     encoder, count = classifier.encoder_, len(classifier.classes_)
-    labels = _labels(classifier)
+    labels = classifier.history_.targets.cpu().numpy()
     if encoder.kind == "images":
         channels, height, width = encoder.shape
         kind = f"images of {height} x {width} pixels, {channels} channels"

@@ -98,6 +98,15 @@ class TrainingSet:
     belongs: NDArray[np.bool_] | None = None
     """(M,) which are not suspected, of a set that was audited before."""
 
+    @property
+    def first(self) -> TrainingSet:
+        """The rows of the first part, of which there is one where they are in memory."""
+        if not isinstance(self.x, InParts):
+            return self
+        end = self.x.starts[1]
+        belongs = None if self.belongs is None else self.belongs[:end]
+        return replace(self, y=self.y[:end], weight=self.weight[:end], rows=self.rows[:end], belongs=belongs)
+
     def batches(self, batch_size: int) -> Any:
         """The rows and their labels as `train` takes them."""
         return _Batches(self.x, self.y, batch_size) if isinstance(self.x, InParts) else (self.x, self.y)

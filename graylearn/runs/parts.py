@@ -23,10 +23,8 @@ from graylearn.audit.parts import (
     Dealing,
     PartFiles,
     audit_part,
-    features_of,
-    labels_of,
+    of_part,
     part_size,
-    rows_of,
     whole_of,
 )
 from graylearn.data.blocks import Blocks, are_large, open_blocks
@@ -130,7 +128,7 @@ def find_in_parts(opened: Prepared, reading: Blocks, stages: Path, progress: Run
     else:
         fitted = Fitted(make_classifier(settings), whole.kept, {}, None, {})
         fitted.classifier.encoder_ = opened.table or InputEncoder.fitted(whole.features, "keep")
-    rows = np.sort(np.concatenate([rows_of(folder) for folder in files.having("rows")]))
+    rows = np.sort(np.concatenate([of_part(folder, "rows") for folder in files.having("rows")]))
     origin, fingerprint = opened.origin, opened.fingerprint
     left_out = np.setdiff1d(np.arange(files.dealt()["end"]), rows)
     if len(left_out) and origin.form == "folder":  # apply compares those that are samples
@@ -240,7 +238,7 @@ def copies_in_parts(files: PartFiles, test: NDArray[np.float32] | None = None) -
     """The samples of all parts whose features are the same, by their number in the order of the data; those
     with the features `test` follow."""
     folders = files.having("rows")
-    order = np.argsort(np.concatenate([rows_of(folder) for folder in folders]))
-    label = np.concatenate([labels_of(folder) for folder in folders])[order]
-    digests = np.concatenate([row_numbers(features_of(folder)) for folder in folders])[order]
+    order = np.argsort(np.concatenate([of_part(folder, "rows") for folder in folders]))
+    label = np.concatenate([of_part(folder, "label") for folder in folders])[order]
+    digests = np.concatenate([row_numbers(of_part(folder, "features")) for folder in folders])[order]
     return grouped(digests if test is None else np.concatenate([digests, row_numbers(test)]), label)

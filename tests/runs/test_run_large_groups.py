@@ -46,7 +46,7 @@ def test_a_video_lies_in_one_part(data, tmp_path):
     files = dealt(settings_of(folder), tmp_path / "parts")
     part_of = {}
     for part in files.having("rows"):
-        rows, groups = parts.rows_of(part), parts.groups_of(part)
+        rows, groups = parts.of_part(part, "rows"), parts.of_part(part, "groups")
         videos = frame["video"].iloc[rows]
         assert (
             pd.factorize(groups)[0].tolist()

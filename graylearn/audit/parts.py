@@ -17,16 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graylearn.array_types import Ints
 from graylearn.audit.audit import audit
 from graylearn.audit.result import Audit, arrays_of
-from graylearn.data.atomic import replacing, replacing_folder, write_text
+from graylearn.data.atomic import replacing_folder, write_text
 from graylearn.data.samples import Label, Samples
-from graylearn.errors import CheckpointError
 
 VALUES = 100_000_000
 """Numbers that the audit of one part may hold at once, of 8 bytes: about ten for each probability (N, K) and
@@ -37,8 +34,8 @@ SHOWN, OTHERS, VALUES_SHOWN = 5_000, 2_000, 7_000_000
 """Suspects, the strongest, and other samples that are kept whole of all parts together, to be looked at: so
 many at most, and fewer where they have more than a thousand features each."""
 
-COLUMNS = ("row", "label", "confidence", "score", "suspected", "level", "kind", "suggested")
-"""Of the scores of a part."""
+FOUND = ("label", "confidence", "score", "suspected", "level", "kind", "suggested")
+"""What is gathered of every sample, in the codes of an `Audit`."""
 
 
 def part_size(num_classes: int, num_features: int) -> int:
@@ -161,7 +158,7 @@ class PartFiles:
 
     def open_parts(self) -> list[Path]:
         """The folders of the parts that hold samples and are not audited yet."""
-        return [folder for folder in self.having("rows") if not (folder / "facts.json").exists()]
+        return [folder for folder in self.having("rows") if not (folder / "audit").exists()]
 
 
 def of_part(folder: Path, name: str) -> NDArray[Any]:
@@ -173,8 +170,8 @@ def of_part(folder: Path, name: str) -> NDArray[Any]:
     return np.memmap(folder / name, _TYPES[name], "r").reshape(count, -1)
 
 
-def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: Any) -> None:
-    """Audit the samples in one part's files; its scores lie beside them then, whole or not at all.
+def audit_part(folder: Path, classes: Sequence[Label], **options: Any) -> None:
+    """Audit the samples in one part's files; the audit lies beside them then, whole or not at all.
 
     `options` are those of `audit`.
     """
@@ -182,19 +179,8 @@ def audit_part(folder: Path, classes: Sequence[Label], parts: int, **options: An
     groups = of_part(folder, "groups") if (folder / "groups").exists() else None
     samples = Samples(features, label, tuple(classes), rows, "array", groups=groups)
     found = audit(samples, log="none", **options)
-    scores = {"row": rows, **{name: getattr(found, name) for name in COLUMNS[1:]}}
-    with replacing(folder / "scores.parquet") as partial:
-        pq.write_table(pa.table(scores), partial)
-    kept = _worth_showing(found, SHOWN // parts + 50, OTHERS // parts + 10)
-    with replacing_folder(folder / "kept") as partial:
-        found.take(kept).write(partial)
-        np.save(partial / "features.npy", features[kept])
-    facts = {
-        "samples": len(rows),
-        "contamination": found.contamination,
-        "ranges": {name: list(ends) for name, ends in found.ranges.items()},
-    }
-    write_text(folder / "facts.json", json.dumps(facts))  # last: a part that has it is done
+    with replacing_folder(folder / "audit") as partial:
+        found.write(partial, format="parquet")
 
 
 def _worth_showing(found: Audit, most: int, most_others: int) -> Ints:
@@ -209,6 +195,10 @@ def _worth_showing(found: Audit, most: int, most_others: int) -> Ints:
 class Whole:
     """What the parts found together."""
 
+    rows: Ints
+    """(N,) where each sample stands in the data."""
+    verdicts: dict[str, NDArray[Any]]
+    """(N,) of each name in FOUND, in that order; they stay in their files."""
     kept: Audit
     """The strongest suspects and some others, in the order of their rows, which are the ids."""
     features: NDArray[np.float32]
@@ -219,34 +209,42 @@ class Whole:
 
 
 def whole_of(files: PartFiles) -> Whole:
-    """What the audited parts found together."""
-    done = files.having("facts.json")
-    try:
-        facts = [json.loads((part / "facts.json").read_text(encoding="utf-8")) for part in done]
-        audits = [Audit.load(part / "kept") for part in done]
-        features = [
-            np.load(part / "kept" / "features.npy", mmap_mode="r", allow_pickle=False) for part in done
-        ]
-    except (OSError, ValueError) as error:
-        raise CheckpointError(
-            f"the parts in {files.folder} are damaged ({error}); make the run anew"
-        ) from error
-    judged = [fact for fact in facts if fact["ranges"]]
-    joint = _joined(audits)
-    room = min(1.0, VALUES_SHOWN / ((SHOWN + OTHERS) * features[0].shape[1]))
+    """What the audited parts found together; one audit is in memory at a time."""
+    folders = files.having("audit")
+    rows = np.sort(np.concatenate([of_part(folder, "rows") for folder in folders]))
+    verdicts: dict[str, NDArray[Any]] = {}
+    judged: list[dict[str, Any]] = []
+    some, kept = [], []
+    for folder in folders:
+        found = Audit.load(folder / "audit")
+        at = np.searchsorted(rows, found.ids)
+        for name in FOUND:
+            values = getattr(found, name)
+            if name not in verdicts:
+                verdicts[name] = np.memmap(files.folder / name, values.dtype, "w+", shape=(len(rows),))
+            verdicts[name][at] = values
+        if found.ranges:
+            judged.append(
+                {"samples": len(found), "contamination": found.contamination, "ranges": found.ranges}
+            )
+        which = _worth_showing(found, SHOWN // files.parts + 50, OTHERS // files.parts + 10)
+        some.append((of_part(folder, "features"), which))
+        kept.append(found.take(which))
+    joint = _joined(kept)
+    room = min(1.0, VALUES_SHOWN / ((SHOWN + OTHERS) * some[0][0].shape[1]))
     chosen = _worth_showing(joint, int(room * SHOWN), int(room * OTHERS))  # in the order of the parts
-    starts = np.cumsum([0, *(len(part) for part in features)])
+    starts = np.cumsum([0, *(len(which) for _, which in some)])
     ends = np.searchsorted(chosen, starts)
     shown = np.concatenate(
         [
-            part[chosen[first:last] - start]
-            for part, start, first, last in zip(features, starts[:-1], ends[:-1], ends[1:], strict=True)
+            features[which[chosen[first:last] - start]]
+            for (features, which), start, first, last in zip(some, starts, ends, ends[1:], strict=False)
         ]
     )
     by_row = np.argsort(joint.ids[chosen])
-    contamination = {name: _mean(judged, "contamination", name) for name in facts[0]["contamination"]}
+    contamination = {name: _mean(judged, "contamination", name) for name in kept[0].contamination}
     ranges = {name: tuple(_mean(judged, "ranges", name)) for name in judged[0]["ranges"]} if judged else {}
-    return Whole(joint.take(chosen[by_row]), shown[by_row], contamination, ranges)
+    return Whole(rows, verdicts, joint.take(chosen[by_row]), shown[by_row], contamination, ranges)
 
 
 def _mean(facts: Sequence[Mapping[str, Any]], what: str, name: str) -> Any:

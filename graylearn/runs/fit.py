@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from torch import nn
 
 from graylearn.audit import Audit
-from graylearn.audit.parts import PartFiles, of_part
+from graylearn.audit.parts import PartFiles, Whole, of_part
 from graylearn.data.atomic import replacing_folder
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
@@ -216,32 +215,31 @@ FITTED = 20_000
 """Samples that an encoder is fitted to, at most."""
 
 
-def fit_parts(prepared: Prepared, audit: Audit, files: PartFiles, stages: FolderStages) -> Fitted:
-    """The same of samples in the files of audited parts; audit: of those of them that are looked at."""
+def fit_parts(prepared: Prepared, whole: Whole, files: PartFiles, stages: FolderStages) -> Fitted:
+    """The same of samples in the files of audited parts."""
     folders = files.having("rows")
     parts, given = [of_part(folder, "features") for folder in folders], prepared.shown.x
     encode: Callable[[NDArray[Any]], NDArray[np.float32]] = np.asarray
     if (encoder := prepared.table) is None:
         encoder = InputEncoder.fitted(np.array(parts[0][:FITTED]), "keep")
         encode, given = encoder.transform, np.array(parts[0][:2])
-    labels, rows = (np.concatenate([of_part(each, name) for each in folders]) for name in ("label", "rows"))
-    order = np.argsort(rows)
     groups = [of_part(folder, "groups") for folder in files.having("groups")]
-    suspected = [pq.read_table(folder / "scores.parquet")["suspected"].to_numpy() for folder in folders]
+    rows = np.searchsorted(whole.rows, np.concatenate([of_part(folder, "rows") for folder in folders]))
+    labels = np.array(whole.verdicts["label"])
     samples = TrainingSet(
         x=InParts(parts, encode),
-        y=labels,
-        weight=np.ones(len(labels)),
-        rows=np.argsort(order),
+        y=labels[rows],
+        weight=np.ones(len(rows)),
+        rows=rows,
         features=None,
-        labels=labels[order],
-        ids=rows[order],
+        labels=labels,
+        ids=whole.rows,
         classes=np.asarray(prepared.classes),
-        groups=np.concatenate(groups)[order] if groups else None,
-        belongs=~np.concatenate(suspected),
+        groups=np.concatenate(groups)[np.argsort(rows)] if groups else None,
+        belongs=~whole.verdicts["suspected"][rows],
     )
 
     def fit(classifier: GrayClassifier, stages: FolderStages) -> None:
         fit_set(classifier, samples, encoder, given, stages)
 
-    return fit_and_measure(prepared, stages, fit, audit)
+    return fit_and_measure(prepared, stages, fit, whole.kept)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graylearn.array_types import Ints
@@ -53,11 +52,6 @@ from graylearn.training.devices import choose
 
 _LOOK = 5 * 8
 """Bytes that are kept of what a picture looks like."""
-
-_SCORES = np.dtype(
-    [("label", "i4"), ("confidence", "f8"), ("score", "f8"), ("suspected", "?"), ("level", "i1"),
-     ("kind", "i1"), ("suggested", "i4")]
-)  # fmt: skip
 
 
 def is_large(settings: RunSettings) -> bool:
@@ -124,12 +118,11 @@ def find_in_parts(opened: Prepared, reading: Blocks, stages: Path, progress: Run
     audit_all(opened, files, progress)
     whole = whole_of(files)
     if settings.command == "fit":
-        fitted = fit_parts(opened, whole.kept, files, FolderStages(stages, progress))
+        fitted = fit_parts(opened, whole, files, FolderStages(stages, progress))
     else:
         fitted = Fitted(make_classifier(settings), whole.kept, {}, None, {})
         fitted.classifier.encoder_ = opened.table or InputEncoder.fitted(whole.features, "keep")
-    rows = np.sort(np.concatenate([of_part(folder, "rows") for folder in files.having("rows")]))
-    origin, fingerprint = opened.origin, opened.fingerprint
+    rows, origin, fingerprint = whole.rows, opened.origin, opened.fingerprint
     left_out = np.setdiff1d(np.arange(files.dealt()["end"]), rows)
     if len(left_out) and origin.form == "folder":  # apply compares those that are samples
         names = [reading.names[row] for row in rows]
@@ -143,12 +136,12 @@ def find_in_parts(opened: Prepared, reading: Blocks, stages: Path, progress: Run
         with progress.working("looking for copies"):
             test = None if opened.test is None else opened.encode(opened.test)
             copies = copies_in_parts(files, test)
-    scores, kept = _gathered(files, stages / "scores", rows), whole.kept
+    kept = whole.kept
     features = Samples(whole.features, kept.label, opened.classes, kept.ids, "array")
     return Found(
         prepared=replace(opened, origin=origin, fingerprint=fingerprint, train=features),
         fitted=fitted,
-        verdicts={name: scores[name] for name in _SCORES.names or ()},
+        verdicts=whole.verdicts,
         contamination=whole.contamination,
         ranges=whole.ranges,
         copies=copies,
@@ -207,10 +200,10 @@ def audit_all(opened: Prepared, files: PartFiles, progress: RunProgress) -> None
         "device": str(device),
     }
     todo = files.open_parts()
-    classes, parts = opened.classes, files.parts
+    classes = opened.classes
 
     def one(folder: Path) -> None:
-        audit_part(folder, classes, parts, **options)
+        audit_part(folder, classes, **options)
 
     with progress.working("auditing parts", files.parts) as advance:
         advance(files.parts - len(todo))
@@ -221,17 +214,6 @@ def audit_all(opened: Prepared, files: PartFiles, progress: RunProgress) -> None
             done = on_ray(settings.address, todo, one)
         for _ in done:
             advance(1)
-
-
-def _gathered(files: PartFiles, path: Path, rows: Ints) -> NDArray[Any]:
-    """(N,) verdicts on the samples, which stand in these rows of the data, in a mapped file."""
-    scores = np.memmap(path, _SCORES, "w+", shape=(len(rows),))
-    for folder in files.having("scores.parquet"):
-        found = pq.read_table(folder / "scores.parquet")
-        at = np.searchsorted(rows, found["row"].to_numpy())
-        for name in _SCORES.names or ():
-            scores[name][at] = found[name].to_numpy()
-    return scores
 
 
 def copies_in_parts(files: PartFiles, test: NDArray[np.float32] | None = None) -> Duplicates:

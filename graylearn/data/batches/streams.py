@@ -54,69 +54,6 @@ def _start_worker(user: Callable[[int], None] | None, worker: int) -> None:
         user(worker)
 
 
-class _Streamed:
-    """What all streamed sources share: the way of a batch from the host to the device."""
-
-    targets: Tensor
-    batch_size: int
-
-    def __init__(self, device: torch.device, preparation: Preparation | None) -> None:
-        self.device = device
-        self.preparation = preparation or Preparation()
-
-    def _to_device(self, x: Any, y: Any, index: Any, epoch: int) -> Batch:
-        x, y, index = as_inputs(x), torch.as_tensor(y), torch.as_tensor(index)
-        inputs = x.to(self.device, non_blocking=True)
-        index = index.to(self.device, non_blocking=True)
-        target = y.to(self.device, non_blocking=True).long()
-        if self.preparation.images:
-            rows = torch.arange(len(inputs), device=self.device)
-            inputs = self.preparation.train(as_nhwc(inputs), rows, index, epoch)
-        elif inputs.is_floating_point() or inputs.dtype == torch.uint8:
-            inputs = self.preparation.finish(inputs)
-        return Batch(inputs, target, index)
-
-
-class StreamBatches(_Streamed):
-    """Batches of a map-style set, read by workers in the run's own order."""
-
-    def __init__(
-        self,
-        dataset: Any,
-        *,
-        batch_size: int,
-        order: Order,
-        device: torch.device,
-        preparation: Preparation | None = None,
-        workers: int = 0,
-        even_tail: bool = False,
-    ) -> None:
-        super().__init__(device, preparation)
-        self.dataset, self.batch_size, self.order, self.workers = dataset, batch_size, order, workers
-        targets, self.own_index = read_rows(dataset, workers)
-        self.targets = targets.to(device).long()
-        self.ends = batch_ends(len(self.targets), batch_size, even_tail)
-
-    @property
-    def steps(self) -> int:
-        """Batches in an epoch; the last may be smaller."""
-        return len(self.ends)
-
-    def epoch(self, epoch: int) -> Iterator[Batch]:
-        """The batches of `epoch`."""
-        order, bounds = self.order(epoch).tolist(), [0, *self.ends]
-        loader: DataLoader[Any] = DataLoader(
-            _Indexed(self.dataset, collate, self.own_index),
-            batch_sampler=[order[begin:end] for begin, end in pairwise(bounds)],
-            num_workers=self.workers,
-            collate_fn=_as_is,
-            pin_memory=self.device.type == "cuda",
-            worker_init_fn=partial(_start_worker, None),
-        )
-        for x, y, index in loader:
-            yield self._to_device(x, y, index, epoch)
-
-
 @runtime_checkable
 class Listed(Protocol):
     """Batches with an index that know the labels of all samples, so that they are not read once before."""
@@ -131,7 +68,7 @@ class Listed(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-class LoaderBatches(_Streamed):
+class LoaderBatches:
     """Batches of the user's own DataLoader or iterable, in the order it gives them.
 
     Where neither the items nor the dataset tell which sample is which, samples are counted as they arrive:
@@ -145,7 +82,7 @@ class LoaderBatches(_Streamed):
         device: torch.device,
         preparation: Preparation | None = None,
     ) -> None:
-        super().__init__(device, preparation)
+        self.device, self.preparation = device, preparation or Preparation()
         self.counted = False
         self.loader = loader
         if isinstance(loader, DataLoader) and not isinstance(loader.dataset, IterableDataset):
@@ -223,7 +160,47 @@ class LoaderBatches(_Streamed):
                     f"in epoch {epoch} a sample has another label than in the first reading:"
                     " the data changes its order between epochs; have it give (x, y, index)"
                 )
-            yield self._to_device(x, y, index, epoch)
+            yield self._to_device(as_inputs(x), y, index, epoch)
+
+    def _to_device(self, x: Any, y: Tensor, index: Tensor, epoch: int) -> Batch:
+        inputs, target, index = (each.to(self.device, non_blocking=True) for each in (x, y, index))
+        if self.preparation.images:
+            rows = torch.arange(len(inputs), device=self.device)
+            inputs = self.preparation.train(as_nhwc(inputs), rows, index, epoch)
+        elif inputs.is_floating_point() or inputs.dtype == torch.uint8:
+            inputs = self.preparation.finish(inputs)
+        return Batch(inputs, target, index)
+
+
+class StreamBatches(LoaderBatches):
+    """Batches of a map-style set, read by workers in the run's own order."""
+
+    def __init__(
+        self,
+        dataset: Any,
+        *,
+        batch_size: int,
+        order: Order,
+        device: torch.device,
+        preparation: Preparation | None = None,
+        workers: int = 0,
+        even_tail: bool = False,
+    ) -> None:
+        self.order, self.ends = order, batch_ends(len(dataset), batch_size, even_tail)
+        self.rows: list[list[int]] = []
+        """Of each batch of the epoch at work."""
+        pinned = device.type == "cuda"
+        loader: DataLoader[Any] = DataLoader(
+            dataset, batch_sampler=self.rows, num_workers=workers, collate_fn=collate, pin_memory=pinned
+        )
+        super().__init__(loader, device=device, preparation=preparation)
+        self.batch_size, self.steps = batch_size, len(self.ends)
+
+    def epoch(self, epoch: int) -> Iterator[Batch]:
+        """The batches of `epoch`."""
+        order = self.order(epoch).tolist()
+        self.rows[:] = [order[begin:end] for begin, end in pairwise([0, *self.ends])]
+        yield from super().epoch(epoch)
 
 
 def _indexed(loader: DataLoader[Any], own: bool) -> DataLoader[Any]:

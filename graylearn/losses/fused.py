@@ -14,9 +14,11 @@ from torch import Tensor
 
 from graylearn.losses import checks
 from graylearn.losses.reference import Confidence, gray_gradient, mix
-from graylearn.losses.rows import compute_dtype
+from graylearn.losses.rows import compute_dtype, make_rows
 from graylearn.torch_internals import is_batched
 
+LIMIT = 1 << 13
+"""Most elements of a batch that is small: see small.py."""
 # Elements a chunk and thread: four float32 temporaries of it are 4 MiB, small beside any batch that is cut,
 # and large enough that the sixty calls into torch per chunk cost little (2^16 took twice as long on a CPU).
 CHUNK = 1 << 18
@@ -128,56 +130,86 @@ def sweep(
     return losses
 
 
-class Fused(torch.autograd.Function):
-    """Losses of scaled rows, or their sum, whose gradient is found on the way."""
+class Known(torch.autograd.Function):
+    """Puts a loss whose gradient was made with it into the graph."""
 
     @staticmethod
     def forward(
         ctx: Any,
         logits: Tensor,
         target: Tensor,
-        confidence: Confidence,
-        scale: Tensor,
-        valid: Tensor,
-        summed: bool,
-        want: bool,
+        given: Tensor | None,
+        weight: Tensor | None,
+        settings: tuple[str, int, str],
+        made: tuple[Tensor, Tensor],
     ) -> Tensor:
-        """Both at once; `want` says whether anyone will ask for the gradient."""
-        gradient = torch.empty_like(logits, memory_format=torch.contiguous_format) if want else None
-        losses = torch.where(valid, sweep(logits, target, confidence, scale, gradient).view_as(target), 0.0)
-        given = confidence if isinstance(confidence, Tensor) else None
-        ctx.rule, ctx.summed, ctx.spent = None if given is not None else confidence, summed, False
-        ctx.save_for_backward(logits, target, given, scale, gradient)
-        return losses.sum() if summed else losses
+        """Keep the gradient, and the inputs for a second derivative or a second backward."""
+        value, gradient = made  # in a tuple, as autograd would make a view of an input that is returned
+        ctx.save_for_backward(logits, target, given, weight, gradient)
+        ctx.settings, ctx.spent = settings, False
+        return value
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         """Scale the stored gradient; write it out in torch where it must itself be differentiable."""
-        nothing = (None,) * 6
-        received = grads[0]
-        logits, target, given, scale, gradient = ctx.saved_tensors
-        rule: Confidence = ctx.rule if given is None else given
-        by = received if ctx.summed else received.unsqueeze(1)
-        if torch.is_grad_enabled():
-            rows = gray_gradient(logits.to(scale.dtype), target, rule) * (by * scale.unsqueeze(1))
-            return rows.to(logits.dtype), *nothing
-        if ctx.spent:
-            gradient = torch.empty_like(logits, memory_format=torch.contiguous_format)
-            sweep(logits, target, rule, scale, gradient)
-        if is_batched(received):  # several gradients at once do not fit where one is kept
+        logits, target, given, weight, gradient = ctx.saved_tensors
+        rule, ignore_index, reduction = ctx.settings
+        nothing, received = (None,) * 5, grads[0]
+        by = received.unsqueeze(1) if reduction == "none" and logits.ndim > 1 else received
+        if torch.is_grad_enabled() or ctx.spent:
+            rows = make_rows(logits, target, weight, ignore_index)
+            confidence = rule if given is None else rows.confidence(given)
+            scale = rows.scale(reduction)
+            if torch.is_grad_enabled():
+                slope = gray_gradient(rows.logits.to(scale.dtype), rows.target, confidence)
+                return ((slope * scale.unsqueeze(1)).view_as(logits) * by).to(logits.dtype), *nothing
+            gradient = torch.empty_like(rows.logits, memory_format=torch.contiguous_format)
+            sweep(rows.logits, rows.target, confidence, scale, gradient)
+            gradient = gradient.view_as(logits)
+        if gradient.numel() <= LIMIT or is_batched(received):  # several at once do not fit where one is kept
             return (gradient * by).to(logits.dtype), *nothing
         ctx.spent = True  # scaled in place below, so a second backward must start afresh
-        if not (ctx.summed and checks.can_look_at_values(received) and received.item() == 1):
+        if not (reduction != "none" and checks.can_look_at_values(received) and received.item() == 1):
             gradient.data.mul_(by)  # .data: autograd must not take this for a change of its saved tensor
         return gradient, *nothing
 
 
-def gray_fused(
-    logits: Tensor, target: Tensor, confidence: Confidence, scale: Tensor, valid: Tensor, summed: bool
+def known(
+    logits: Tensor,
+    target: Tensor,
+    confidence: Confidence,
+    weight: Tensor | None,
+    settings: tuple[int, str],
+    value: Tensor,
+    gradient: Tensor | None,
 ) -> Tensor:
-    """The scaled losses of all rows, or their sum, with the closed-form gradient behind them."""
-    want = torch.is_grad_enabled() and logits.requires_grad
-    loss: Tensor = Fused.apply(  # type: ignore[no-untyped-call]
-        logits, target, confidence, scale, valid, summed, want
-    )
+    """The loss `value`, with its `gradient` behind it if there is one; settings: ignore_index, reduction."""
+    if gradient is None:
+        return value
+    given = confidence if isinstance(confidence, Tensor) else None
+    told = ("" if given is not None else confidence, *settings)
+    loss: Tensor = Known.apply(logits, target, given, weight, told, (value, gradient))  # type: ignore[no-untyped-call]
     return loss
+
+
+def gray_fused(
+    logits: Tensor,
+    target: Tensor,
+    confidence: Confidence,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+) -> Tensor:
+    """The reduced loss with the closed-form gradient behind it."""
+    want = torch.is_grad_enabled() and logits.requires_grad
+    with torch.no_grad():
+        rows = make_rows(logits, target, weight, ignore_index)
+        of_rows = rows.confidence(confidence) if isinstance(confidence, Tensor) else confidence
+        contiguous = torch.contiguous_format
+        gradient = torch.empty_like(rows.logits, memory_format=contiguous) if want else None
+        losses = sweep(rows.logits, rows.target, of_rows, rows.scale(reduction), gradient)
+        losses = torch.where(rows.valid, losses.view_as(rows.target), 0.0)
+        value = rows.result(losses if reduction == "none" else losses.sum(), reduction)
+    if gradient is not None:
+        gradient = gradient.view_as(logits)
+    return known(logits, target, confidence, weight, (ignore_index, reduction), value, gradient)

@@ -137,15 +137,13 @@ def gray_loss(
         loss = small.gray_small(logits, target, confidence, weight, ignore_index, reduction)
         if loss is not None:
             return loss
+    if impl != "reference":
+        return gray_fused(logits, target, confidence, weight, ignore_index, reduction)
     rows = make_rows(logits, target, weight, ignore_index)
     if isinstance(confidence, Tensor):
         confidence = rows.confidence(confidence)
-    if impl == "reference":
-        full = rows.logits.to(compute_dtype(logits.dtype))
-        return reduce_rows(gray_rows(full, rows.target, confidence, detach), rows, reduction)
-    scale = rows.scale(reduction)
-    losses = gray_fused(rows.logits, rows.target, confidence, scale, rows.valid, reduction != "none")
-    return rows.result(losses, reduction)
+    full = rows.logits.to(compute_dtype(logits.dtype))
+    return reduce_rows(gray_rows(full, rows.target, confidence, detach), rows, reduction)
 
 
 class GrayLoss(nn.CrossEntropyLoss):

@@ -13,7 +13,6 @@ Extreme rows (infinite, NaN or underflowing) are not computed here: the caller h
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,11 +20,9 @@ from torch import Tensor, nn
 
 from graylearn.array_types import Bools, Floats, Ints, Singles
 from graylearn.losses import checks
-from graylearn.losses.reference import Confidence, gray_gradient
-from graylearn.losses.rows import make_rows, result_dtype
-
-LIMIT = 1 << 13
-"""Most elements of a batch that is small."""
+from graylearn.losses.fused import LIMIT, known
+from graylearn.losses.reference import Confidence
+from graylearn.losses.rows import result_dtype
 
 SMALLEST_REST = 1e-290
 """Below it T has lost digits to underflow."""
@@ -121,42 +118,6 @@ def _scale(label: Ints, valid: Bools | None, weight: Tensor | None, mean: bool) 
     return share
 
 
-class Stored(NamedTuple):
-    """What `Small` hands on: loss and gradient, and the settings that made them."""
-
-    value: Tensor
-    gradient: Tensor | None
-    rule: str
-    ignore_index: int
-    reduction: str
-
-
-class Small(torch.autograd.Function):
-    """Puts a loss whose gradient is known already into the graph."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, logits: Tensor, target: Tensor, given: Tensor | None, weight: Tensor | None, stored: Stored
-    ) -> Tensor:
-        """Keep the gradient, and the inputs for a second derivative."""
-        ctx.save_for_backward(logits, target, given, weight, stored.gradient)
-        ctx.stored = stored[2:]
-        return stored.value
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """Scale the stored gradient; write it out in torch where it must itself be differentiable."""
-        logits, target, given, weight, gradient = ctx.saved_tensors
-        rule, ignore_index, reduction = ctx.stored
-        by = grads[0].unsqueeze(1) if reduction == "none" else grads[0]
-        if torch.is_grad_enabled():
-            rows = make_rows(logits, target, weight, ignore_index)
-            confidence: Confidence = rule if given is None else given
-            scale = rows.scale(reduction).detach()
-            gradient = gray_gradient(logits.to(scale.dtype), rows.target, confidence) * scale.unsqueeze(1)
-        return (gradient * by).to(logits.dtype), None, None, None, None
-
-
 def gray_small(
     logits: Tensor,
     target: Tensor,
@@ -175,13 +136,11 @@ def gray_small(
         checks.check_labels(target, num_classes, ignore_index)
         valid = label != ignore_index
         label = np.where(valid, label, 0)
-    given = confidence if isinstance(confidence, Tensor) else None
-    rule = confidence if isinstance(confidence, str) else ""
     want = logits.requires_grad and torch.is_grad_enabled()
     found = small_rows(
         logits.detach().float().numpy(),
         label,
-        rule if given is None else given.detach().double().numpy(),
+        confidence if isinstance(confidence, str) else confidence.detach().double().numpy(),
         _scale(label, valid, weight, reduction == "mean"),
         want,
     )
@@ -191,7 +150,4 @@ def gray_small(
     reduced = losses if reduction == "none" else np.add.reduce(losses)
     value = torch.from_numpy(np.asarray(reduced, np.float32)).to(result_dtype(logits))
     gradient = None if slopes is None else torch.from_numpy(slopes.astype(np.float32))
-    loss: Tensor = Small.apply(  # type: ignore[no-untyped-call]
-        logits, target, given, weight, Stored(value, gradient, rule, ignore_index, reduction)
-    )
-    return loss
+    return known(logits, target, confidence, weight, (ignore_index, reduction), value, gradient)

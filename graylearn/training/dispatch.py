@@ -13,7 +13,7 @@ from torch import Tensor
 
 from graylearn.data.batches.base import Batch
 from graylearn.errors import SettingsError
-from graylearn.losses.small import LIMIT
+from graylearn.losses.fused import LIMIT
 from graylearn.methods.base import Method, Output, Step, Task
 from graylearn.training import seeding
 from graylearn.training.history import History

@@ -105,9 +105,9 @@ def test_rows_of_unreadable_images_shift_nobody(tmp_path, finished, photos, endi
     paths = [
         f"photos/{name}" for name in ("cat/1.png", "dog/0.png", "cat/deep/2.png", "dog/1.png", "dog/3.png")
     ]
-    frame = pd.DataFrame({"path": paths, "label": [path.split("/")[1] for path in paths]})
+    frame = pd.DataFrame({"path": [*paths, None], "label": [*(path.split("/")[1] for path in paths), "dog"]})
     if named:
-        frame["id"] = [5.0, 4.0, 3.0, 2.0, 1.0]
+        frame["id"] = [5.0, 4.0, 3.0, 2.0, 1.0, 0.0]
     write = {
         "csv": lambda path: frame.to_csv(path, index=False),
         "jsonl": lambda path: frame.to_json(path, orient="records", lines=True),
@@ -118,18 +118,21 @@ def test_rows_of_unreadable_images_shift_nobody(tmp_path, finished, photos, endi
         "jsonl": lambda path: pd.read_json(path, lines=True),
         "parquet": pd.read_parquet,
     }
-    data, clean = tmp_path / f"m.{ending}", tmp_path / f"c.{ending}"
+    data, clean = tmp_path / f"m.{ending}", tmp_path / "away" / f"c.{ending}"
+    clean.parent.mkdir()
     write[ending](data)
     first, third = ("3", "1") if named else (paths[2], paths[4])
-    with pytest.warns(DataWarning, match=r"1 of 5 images cannot be read and is left out: .*0\.png"):
+    unread = r"1 of 5 images cannot be read and is left out: .*0\.png"
+    with pytest.warns(DataWarning, match="1 path in column 'path'"), pytest.warns(DataWarning, match=unread):
         run = finished(data, {first: None, third: "cat"}, features="pixels", size=8)
     assert write_tasks(run, tmp_path / "tasks.json")["tasks"] == 2
     shown = [task["data"]["image"] for task in json.loads((tmp_path / "tasks.json").read_text())]
     assert shown == [str(tmp_path / paths[2]), str(tmp_path / paths[4])]
     summary = apply_decisions(run, decide(tmp_path, f"{first},drop,", f"{third},relabel,cat"), clean)
     found = read[ending](clean)
-    assert found["path"].tolist() == [paths[0], paths[1], paths[3], paths[4]]
-    assert found["label"].tolist() == ["cat", "dog", "dog", "cat"]
+    kept = [paths[0], paths[1], paths[3], paths[4]]
+    assert found["path"].fillna("").tolist() == [*(f"../{path}" for path in kept), ""]
+    assert found["label"].tolist() == ["cat", "dog", "dog", "cat", "dog"]
     assert (summary["kept"], summary["dropped"], summary["relabelled"]) == (3, 1, 1)
 
 

@@ -430,7 +430,7 @@ def line_numbers(raw: bytes, separator: str, num_rows: int, has_header: bool) ->
 
 def _with_moved_path(record: str, separator: str, column: int, path: Path, out: Path) -> str:
     raw = cell(record, separator, column)
-    image = next(records_of(raw, separator)).cells[0]
+    image = next(records_of(raw, separator)).cells[0] if raw else ""
     moved = moved_path(image, path, out)
     if moved == image:
         return record

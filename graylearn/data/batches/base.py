@@ -166,7 +166,7 @@ class ArrayBatches:
         self.models, self.num_samples = models, len(y) // models
         check_lengths(x, y if len(x) == len(y) else y[: self.num_samples])
         self.preparation = preparation or Preparation()
-        self.device = device
+        self.device, self.on_host = device, on_host
         self.x = self.preparation.stored(x if on_host else x.to(device))
         self.targets = as_classes(y).to(device)
         self.batch_size, self.order = batch_size, order
@@ -193,7 +193,7 @@ class ArrayBatches:
             sizes = [self.models * size for size in sizes]
             rows = index if len(self.x) == len(self.targets) else index % self.num_samples
             x = self.x
-            if x.device != self.device:  # held on the host
+            if self.on_host:
                 x, rows = x[rows.to(x.device)], torch.arange(len(rows), device=self.device)
                 x = (x.pin_memory() if self.device.type == "cuda" else x).to(self.device, non_blocking=True)
             whole = self.preparation.train(x, rows, index, epoch)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from graylearn.data.inputs import as_plain
 from graylearn.data.order import text_numbers
-from graylearn.data.samples import Samples
+from graylearn.data.samples import Samples, numbered
 from graylearn.errors import DataError, counted
 
 
@@ -37,14 +37,11 @@ def group_numbers(groups: Any, n: int, ids: np.ndarray | None = None) -> np.ndar
         told = f"groups have shape {tuple(names.shape)} for {counted(n, 'sample')}"
         raise DataError(f"{told}: give one name or number per sample, the same for all that belong together")
     try:
-        codes, known = pd.factorize(names)
+        codes, known = numbered(names)
     except TypeError as error:  # lists, which pandas cannot look up
         raise DataError(f"groups cannot be compared ({error}): give one name or number per sample") from error
-    texts = [_as_text(name) for name in known]
-    numbers = np.append(_hashed([f"group {text}" for text in texts]), 0)[codes]
-    alone = np.flatnonzero(
-        (codes < 0) | np.isin(codes, [k for k, text in enumerate(texts) if not text.strip()])
-    )
+    numbers = np.append(_hashed([f"group {_as_text(name)}" for name in known]), 0)[codes]
+    alone = np.flatnonzero(codes < 0)
     numbers[alone] = _hashed([f"sample {row if ids is None else ids[row]}" for row in alone])
     return numbers
 

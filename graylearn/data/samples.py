@@ -131,10 +131,8 @@ def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.
     """
     values = _as_label_array(raw)
     _check_one_type(values)
-    codes, uniques = pd.factorize(values)
-    blank = [code for code, value in enumerate(uniques) if isinstance(value, str) and not value.strip()]
-    missing = np.flatnonzero((codes < 0) | np.isin(codes, blank))
-    if len(missing):
+    codes, uniques = numbered(values)
+    if len(missing := np.flatnonzero(codes < 0)):
         raise DataError(
             f"{len(missing)} of {len(values)} labels {are(len(missing))} missing "
             f"(row{'s' * (len(missing) > 1)} {first_few(missing, 5)}, counted from 0); fill them in or "
@@ -151,6 +149,13 @@ def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.
         )
     index_of = np.array([indices[isinstance(label, str), label] for label in labels], dtype=np.int64)
     return index_of[codes], known
+
+
+def numbered(values: Any) -> tuple[np.ndarray, list[Any]]:
+    """(N,) int64 which of the different values each is, -1 where missing or blank, and these values."""
+    codes, found = pd.factorize(values)
+    blank = [code for code, value in enumerate(found) if isinstance(value, str) and not value.strip()]
+    return np.where(np.isin(codes, blank), -1, codes), list(found)
 
 
 def _checked_length(x: Any, kind: str) -> int:

@@ -135,8 +135,6 @@ def test_datasets_and_streams_of_hugging_face(tmp_path):
     blocks = open_blocks(tmp_path / "both", ReadOptions(split="train"))
     check(blocks, gl.read(coded), 8)
     assert (blocks.origin.form, blocks.origin.split) == ("hugging_face", "train")
-    with pytest.raises(DataError, match="holds the splits train, test"):
-        open_blocks(both, ReadOptions())
 
 
 def test_datasets_of_hugging_face_that_list_images_by_their_paths(tmp_path):

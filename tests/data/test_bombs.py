@@ -19,10 +19,8 @@ import pytest
 from PIL import Image
 
 from graylearn import paths
-from graylearn.data.blocks import open_blocks
 from graylearn.data.formats import COMPRESSIONS
 from graylearn.data.images.decode import UnreadableImageError, decode_image
-from graylearn.data.options import ReadOptions
 from graylearn.data.read import read
 from graylearn.errors import DataError
 
@@ -143,7 +141,6 @@ def hugging_face(table, path):
 @pytest.mark.parametrize(
     ("write", "name", "lengths"),
     [
-        (parquet, "a.parquet", [20_000]),
         (parquet, "a.parquet", [400] * 50),
         (parquets, "folder", [20_000]),
         (hugging_face, "folder", [400] * 50),
@@ -157,12 +154,6 @@ def test_lists(tmp_path, monkeypatch, small_limit, write, name, lengths):
         read(path)
     monkeypatch.setenv("GRAYLEARN_MAX_UNPACKED", str(1 << 30))
     np.testing.assert_array_equal(read(path).x, vectors)
-
-
-def test_lists_that_unpack_to_much_are_not_read_in_blocks_either(tmp_path, small_limit):
-    path = parquet(pa.table({"a": [np.zeros(20_000)], "label": ["x"]}), tmp_path / "a.parquet")
-    with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes"):
-        open_blocks(path, ReadOptions())
 
 
 def computed_in_sqlite(path):

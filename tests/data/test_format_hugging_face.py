@@ -9,7 +9,7 @@ from graylearn.audit import Audit
 from graylearn.data.formats import Change, format_of
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
-from graylearn.errors import DataError, DataWarning
+from graylearn.errors import DataWarning
 
 
 def example(folder):
@@ -25,13 +25,6 @@ def _pets():
     return datasets.Dataset.from_dict(
         {"size": [1.5, 2.5, 3, 4, 5, 6], "label": [0, 1] * 3}, features=features
     )
-
-
-def test_a_split_is_chosen(tmp_path):
-    datasets.DatasetDict(train=_pets(), test=_pets().select(range(2))).save_to_disk(str(tmp_path / "both"))
-    with pytest.raises(DataError, match="holds the splits train, test"):
-        gl.read(tmp_path / "both")
-    assert len(gl.read(tmp_path / "both", split="test")) == 2
 
 
 def test_an_audit_cleans_a_dataset_into_a_dataset():

@@ -40,7 +40,7 @@ def group_numbers(groups: Any, n: int, ids: np.ndarray | None = None) -> np.ndar
         codes, known = numbered(names)
     except TypeError as error:  # lists, which pandas cannot look up
         raise DataError(f"groups cannot be compared ({error}): give one name or number per sample") from error
-    numbers = np.append(_hashed([f"group {_as_text(name)}" for name in known]), 0)[codes]
+    numbers: np.ndarray = np.append(_hashed([f"group {_as_text(name)}" for name in known]), 0)[codes]
     alone = np.flatnonzero(codes < 0)
     numbers[alone] = _hashed([f"sample {row if ids is None else ids[row]}" for row in alone])
     return numbers

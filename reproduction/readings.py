@@ -35,10 +35,6 @@ class SoftmaxFirst(Method):
         """Told to the inner method, as all that follows."""
         self.inner.start(task)
 
-    def start_epoch(self, epoch: int) -> None:
-        """Before each epoch."""
-        self.inner.start_epoch(epoch)
-
     def loss(self, step: Step) -> Tensor:
         """The inner method's loss of softmax(z), in further passes of the network too."""
 

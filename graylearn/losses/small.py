@@ -50,11 +50,7 @@ def _row_starts(num_rows: int, num_classes: int) -> Ints:
 
 @_quiet
 def small_rows(
-    logits: Singles,
-    label: Ints,
-    confidence: str | Floats,
-    scale: float | Floats | None,
-    want: bool,
+    logits: Singles, label: Ints, confidence: str | Floats, scale: float | Floats | None, want: bool
 ) -> tuple[Floats, Floats | None] | None:
     """Losses (N,) and, if wanted, gradients (N, K), each times its scale; None where a row is extreme."""
     starts = _row_starts(*logits.shape)

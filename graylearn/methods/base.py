@@ -199,13 +199,6 @@ class Method:
         """Called once before training; create the state here."""
         self.task = task
 
-    def start_epoch(self, epoch: int) -> None:
-        """Called before the first step of each epoch."""
-
-    def blend(self, inputs: Tensor) -> Tensor:
-        """The inputs that the network is given for those of a batch; by default the same."""
-        return inputs
-
     def loss(self, step: Step) -> Tensor:
         """The loss of each sample of the batch, (N,)."""
         raise TypeError(f"{type(self).__name__} does not say what its loss is: write loss(self, step)")
@@ -270,9 +263,7 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
     return add
 
 
-_OF_THE_METHOD = (
-    "plans_epochs", "can_be_shared", "start_epoch", "blend", "end_epoch", "state_dict", "load_state_dict",
-)  # fmt: skip
+_OF_THE_METHOD = ("plans_epochs", "can_be_shared", "end_epoch", "state_dict", "load_state_dict")
 """What the labels are makes no difference to these."""
 
 

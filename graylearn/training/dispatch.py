@@ -94,34 +94,13 @@ class Dispatch:
                 )
             )
 
-    def start_epoch(self, epoch: int) -> None:
-        """Pass it on to the methods."""
-        for group in self.groups:
-            group.method.start_epoch(epoch)
-
     def end_epoch(self, epoch: int) -> None:
         """Pass it on to the methods."""
         for group in self.groups:
             group.method.end_epoch(epoch)
 
-    def blend(self, inputs: Tensor) -> Tensor:
-        """The inputs that the network is given for those of a batch."""
-        if self.single:
-            return self.groups[0].method.blend(inputs)
-        if all(getattr(group.method.blend, "__func__", None) is Method.blend for group in self.groups):
-            return inputs
-        parts = [
-            group.method.blend(inputs[group.first : group.first + group.models].flatten(0, 1))
-            for group in self.groups
-        ]
-        return torch.cat(parts).view_as(inputs)
-
     def losses(
-        self,
-        batch: Batch,
-        output: Output,
-        epoch: int,
-        of_all: Callable[[Tensor], Tensor] | None = None,
+        self, batch: Batch, output: Output, epoch: int, of_all: Callable[[Tensor], Tensor] | None = None
     ) -> Tensor:
         """The loss of each sample of the batch, (models * N,); `of_all` as in Step."""
         calls = [(self.groups[0], batch.inputs, batch.target, batch.index, output)]

@@ -119,7 +119,6 @@ class Loop:
         epoch, source, self.step = self.epoch, self.source, 0
         learner, dispatch, meter = self.learner, self.dispatch, self.meter
         self.history.start_epoch(epoch)
-        dispatch.start_epoch(epoch)
         meter.start(epoch)
         self._seed(epoch)
         learner.start_training()
@@ -136,7 +135,7 @@ class Loop:
                 self._update(batch.index, losses)
                 self.step += 1
                 continue
-            output = learner.forward(dispatch.blend(batch.inputs))
+            output = learner.forward(batch.inputs)
             losses = dispatch.losses(batch, output, epoch, self._of_all if self.group else None)
             self._update(batch.index, losses)
             self.step += 1

@@ -17,14 +17,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from graylearn.data.batches.augment import PixelScale, as_nhwc
 from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation, as_classes, check_lengths
-from graylearn.data.batches.items import (
-    Several,
-    are_several,
-    as_inputs,
-    collate,
-    joined,
-    split_item,
-)
+from graylearn.data.batches.items import Several, are_several, as_inputs, collate, joined, split_item
 from graylearn.data.batches.streams import LoaderBatches, StreamBatches
 from graylearn.data.inputs import as_class_weights, as_plain, as_rows, as_weights, is_hugging_face, is_sparse
 from graylearn.errors import DataError, SettingsError

@@ -28,7 +28,6 @@ def test_three_phases_over_the_samples_that_each_trusts():
     likelier_than_chance = np.array([0, 1, 1, 1, 1, 1])  # 1/4 itself is not below 1/4
     likely = np.array([0, 0, 0, 1, 1, 0])
     for epoch in range(9):
-        method.start_epoch(epoch)
         loss = method.loss(make_step(LOGITS, TARGET, epoch=epoch)).numpy()
         if epoch < 3:
             expected = EXCLUDED

@@ -35,13 +35,7 @@ def test_files_of_the_user_in_the_folder_are_left_alone(tmp_path):
     assert (tmp_path / "my-own-notes" / "a.txt").read_text() == "keep"
 
 
-@pytest.mark.parametrize(
-    "state",
-    [
-        "[" * 100_000,
-        '{"$tensor": "a99999"}',
-    ],
-)
+@pytest.mark.parametrize("state", ["[" * 100_000, '{"$tensor": "a99999"}'])
 def test_a_checkpoint_that_somebody_else_signed_is_an_error_of_one_sentence(state, tmp_path):
     fit_into(tmp_path, epochs=1)
     arrays = safetensors.torch.load_file(tmp_path / NAME)

@@ -131,39 +131,9 @@ def test_numbers_in_another_order_are_the_names_that_a_recorder_was_given(saved,
 
 
 @pytest.mark.parametrize("name", [int, "photo {}".format])
-def test_a_loop_that_is_resumed_goes_on_with_its_record(run, name, tmp_path):
-    """What torch.save keeps, torch.load reads without executing anything."""
-    logits, labels, _ = run
-
-    def record(recorder, epoch):
-        order = np.random.default_rng(epoch).permutation(N)[: N - epoch % 2]  # some samples come late
-        ids = torch.from_numpy(order) if name is int else [name(row) for row in order]
-        recorder.record(ids, logits[epoch, order], labels[order])
-
-    unbroken, first, second = gl.Recorder(), gl.Recorder(), gl.Recorder()
-    for epoch in range(EPOCHS):
-        record(unbroken, epoch)
-        unbroken.end_epoch()
-    for epoch in range(2):
-        record(first, epoch)
-        first.end_epoch()
-    torch.save(first.state_dict(), tmp_path / "checkpoint.pt")
-    record(second, 0)  # of an epoch that was not complete
-    second.load_state_dict(torch.load(tmp_path / "checkpoint.pt"))
-    for epoch in range(2, EPOCHS):
-        record(second, epoch)
-        second.end_epoch()
-    np.testing.assert_array_equal(second.history.ids, unbroken.history.ids)
-    for part in ("label_confidence", "max_confidence", "predicted", "targets"):
-        np.testing.assert_array_equal(getattr(second.history, part), getattr(unbroken.history, part))
-    np.testing.assert_array_equal(
-        second.history.mean_label_confidence(), unbroken.history.mean_label_confidence()
-    )
-
-
-@pytest.mark.parametrize("name", [int, "photo {}".format])
 @pytest.mark.parametrize("again", [False, True])
 def test_a_loop_goes_on_within_an_epoch_or_begins_it_again(run, name, again, tmp_path):
+    """What torch.save keeps, torch.load reads without executing anything."""
     logits, labels, expected = run
 
     def record(recorder, epoch, rows):

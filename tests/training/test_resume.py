@@ -45,10 +45,6 @@ def test_resuming_a_run_that_a_callback_ended_trains_no_more_and_says_so(tmp_pat
     assert_same_weights(ended.model, again.model, tolerance=0)
 
 
-def test_resume_in_an_empty_folder_starts_from_the_beginning(tmp_path):
-    assert len(fit_into(tmp_path / "new", resume=True).log) == 2
-
-
 def test_a_run_is_not_written_over(tmp_path):
     fit_into(tmp_path)
     with pytest.raises(CheckpointError, match="holds a checkpoint already: pass resume=True"):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
-from training_helpers import StopAt, assert_same_weights, blobs, mlp
+from training_helpers import assert_same_weights, blobs, mlp
 
 from graylearn.errors import SettingsError
 from graylearn.training import predict_logits, train
@@ -74,17 +74,9 @@ def test_parts_in_a_dict_or_a_tuple_train_as_the_rows_they_make(alone):
     np.testing.assert_allclose(logits, predict_logits(result.model, tupled, batch_size=7), atol=1e-6)
 
 
-def test_a_loader_of_dicts_is_validated_and_goes_on_from_its_checkpoint(tmp_path):
-    def fit(folder, stop=0, **options):
-        loader = DataLoader(Items(), batch_size=16, shuffle=True)
-        options |= {"checkpoint": folder, "learning_rate": 0.01, **PLAIN}
-        return train(TwoParts(), loader, method=StopAt(stop), validation=Items(), **options)
-
-    whole = fit(tmp_path / "whole")
-    assert fit(tmp_path / "part", stop=11).interrupted
-    resumed = fit(tmp_path / "part", resume=True)
-    assert_same_weights(resumed.model, whole.model, tolerance=0)
-    np.testing.assert_array_equal(resumed.history.label_confidence, whole.history.label_confidence)
+def test_a_loader_of_dicts_is_learned_from_and_validated():
+    loader = DataLoader(Items(), batch_size=16, shuffle=True)
+    whole = train(TwoParts(), loader, validation=Items(), learning_rate=0.01, **PLAIN)
     assert whole.log[-1]["validation_accuracy"] == whole.evaluate(*parts())["accuracy"] > 0.8
     assert (whole.history.count == 2).all()
     np.testing.assert_array_equal(whole.history.targets, parts()[1])

@@ -18,10 +18,7 @@ SCHEDULES = {
     "in sequence": (
         lambda optimizer: lr_scheduler.SequentialLR(
             optimizer,
-            [
-                lr_scheduler.ConstantLR(optimizer, 0.1, 1),
-                lr_scheduler.CosineAnnealingLR(optimizer, 3),
-            ],
+            [lr_scheduler.ConstantLR(optimizer, 0.1, 1), lr_scheduler.CosineAnnealingLR(optimizer, 3)],
             [1],
         ),
         "epoch",

@@ -11,12 +11,7 @@ from training_helpers import IN_BITS, Flowing, Mapped, assert_same_weights, blob
 
 from graylearn.data import Samples
 from graylearn.errors import DataError
-from graylearn.training import (
-    Augment,
-    PixelScale,
-    train,
-    train_stack,
-)
+from graylearn.training import Augment, PixelScale, train, train_stack
 
 
 def test_arrays_tensors_samples_and_datasets_give_the_same_bits():

@@ -8,22 +8,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
-from training_helpers import (
-    OPTIMIZERS,
-    Opaque,
-    assert_same_weights,
-    blobs,
-    hand_loop,
-    mlp,
-)
+from training_helpers import OPTIMIZERS, Opaque, assert_same_weights, blobs, hand_loop, mlp
 
 from graylearn.errors import SettingsError
 from graylearn.methods import Method
-from graylearn.training import (
-    OptimizerSettings,
-    ScheduleSettings,
-    train,
-)
+from graylearn.training import OptimizerSettings, ScheduleSettings, train
 
 
 @pytest.mark.parametrize("opaque", [False, True], ids=["mlp", "any module"])

@@ -53,10 +53,7 @@ def test_batches_that_do_not_fit_are_named(second):
 
 @pytest.mark.parametrize(
     "strange",
-    [
-        torch.Tensor.to_sparse,
-        lambda x: torch.nested.nested_tensor(list(x)),
-    ],
+    [torch.Tensor.to_sparse, lambda x: torch.nested.nested_tensor(list(x))],
     ids=["sparse", "nested"],
 )
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")

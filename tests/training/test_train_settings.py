@@ -4,24 +4,11 @@ import contextlib
 
 import pytest
 import torch
-from training_helpers import (
-    assert_same_weights,
-    blobs,
-    cnn,
-    mlp,
-    pictures,
-)
+from training_helpers import assert_same_weights, blobs, cnn, mlp, pictures
 
 from graylearn.errors import DataError, SettingsError
 from graylearn.methods import make_method
-from graylearn.training import (
-    Augment,
-    OptimizerSettings,
-    ScheduleSettings,
-    Settings,
-    evaluate,
-    train,
-)
+from graylearn.training import Augment, OptimizerSettings, ScheduleSettings, Settings, evaluate, train
 
 
 @pytest.mark.parametrize(

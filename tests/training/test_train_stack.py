@@ -7,14 +7,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
-from training_helpers import (
-    IN_BITS,
-    Opaque,
-    assert_same_weights,
-    blobs,
-    cnn,
-    mlp,
-)
+from training_helpers import IN_BITS, Opaque, assert_same_weights, blobs, cnn, mlp
 
 from graylearn.errors import DataError, SettingsError
 from graylearn.methods import Method, make_method

@@ -146,8 +146,6 @@ def consensus(
         id_like: "keep" asks the columns of X that seem to name the rows as well.
     """
     names, people, known, given = _read(labels, (sample, annotator, label), classes)
-    if (given == MISSING).all():
-        raise DataError("labels hold no label: expected at least one")
     said, content, features = None, row_numbers(given), None
     if pred_probs is not None:
         said = as_probabilities(pred_probs, len(given))
@@ -174,30 +172,28 @@ def _read(
     """(samples, annotators, classes, label (N, A))."""
     labels = as_plain(labels)
     if isinstance(labels, pd.DataFrame) and set(columns) <= set(map(str, labels.columns)):
-        rows = labels[~is_missing(labels[columns[2]])]
-        for name in columns[:2]:
+        sample, annotator, label = columns
+        rows = labels[~is_missing(labels[label])].astype({label: object})
+        for name in (sample, annotator):
             if nameless := int(rows[name].isna().sum()):
                 raise DataError(
                     f"{nameless} of {len(rows)} labels have no {name}: fill it in or drop those rows"
                 )
-        number, samples = pd.factorize(rows[columns[0]])
-        person, people = pd.factorize(rows[columns[1]], sort=True)
-        if pd.DataFrame({"s": number, "p": person}).duplicated().any():
+        if rows.duplicated([sample, annotator]).any():
             raise DataError("an annotator labels a sample twice: keep one label of each")
-        values, known = as_labels(rows[columns[2]].to_numpy(dtype=object), classes)
-        given = np.full((len(samples), len(people)), MISSING, dtype=np.int64)
-        given[number, person] = values
-        return np.asarray(samples), tuple(people.tolist()), known, given
-    if not isinstance(labels, pd.DataFrame):
-        labels = np.asarray(labels, dtype=object)
-    if labels.ndim != 2 or not labels.size:
-        raise DataError(
-            "labels must be (N, A), one column per annotator, or a frame in long form with the columns "
-            f"{', '.join(columns)}"
-        )
-    frame = pd.DataFrame(labels)
+        frame = rows.pivot(index=sample, columns=annotator, values=label).reindex(rows[sample].unique())
+    else:
+        wide = labels if isinstance(labels, pd.DataFrame) else np.asarray(labels, dtype=object)
+        if wide.ndim != 2 or not wide.size:
+            raise DataError(
+                "labels must be (N, A), one column per annotator, or a frame in long form with the columns "
+                f"{', '.join(columns)}"
+            )
+        frame = pd.DataFrame(wide)
     cells = frame.to_numpy(dtype=object)
-    there = np.stack([~is_missing(column) for _, column in frame.items()], axis=1)
+    there = ~frame.apply(is_missing).to_numpy(dtype=bool)
+    if not there.any():
+        raise DataError("labels hold no label: expected at least one")
     values, known = as_labels(cells[there], classes)
     given = np.full(cells.shape, MISSING, dtype=np.int64)
     given[there] = values

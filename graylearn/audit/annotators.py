@@ -57,8 +57,7 @@ class Crowd:
     @property
     def consensus(self) -> NDArray[Any]:
         """(N,) the most likely class of each sample."""
-        names = np.empty(len(self.classes), dtype=object)
-        names[:] = self.classes
+        names = np.array(self.classes, dtype=object)
         return np.asarray(names[self.probabilities.argmax(axis=1)].tolist())
 
     @property

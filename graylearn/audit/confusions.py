@@ -36,8 +36,7 @@ def confusion_table(
         samples, flagged = np.bincount(of, samples), np.bincount(of, flagged).astype(np.int64)
     kept = np.lexsort((pair % (k + 1) == k, -flagged, -samples))
     given, true = pair[kept] // (k + 1), pair[kept] % (k + 1)
-    names = np.empty(k + 1, dtype=object)
-    names[:-1] = classes
+    names = np.array([*classes, None], dtype=object)
     count = np.bincount(label, minlength=k)
     return pd.DataFrame(
         {

@@ -104,12 +104,10 @@ def epochs_before_memorising(
     asked = min(_ASKED, max(100, _VOTES // (epochs * num_classes)))
     some = np.random.default_rng(0).permutation(n)[:asked]
     y, said = label[some], predicted[:, some].astype(np.int64)
-    rows = np.arange(len(y))
     shown = np.ones(said.shape, dtype=bool) if seen is None else seen[:, some]
     votes = np.zeros((epochs + 1, len(y), num_classes), dtype=np.uint16)
-    for epoch in range(epochs):
-        votes[epoch + 1] = votes[epoch]
-        votes[epoch + 1][rows[shown[epoch]], said[epoch, shown[epoch]]] += 1
+    for k in range(num_classes):
+        np.cumsum((said == k) & shown, axis=0, out=votes[1:, :, k])
     first = None
     for epoch in range(2, epochs):
         recent = votes[epoch] - votes[epoch // 2]

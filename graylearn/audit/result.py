@@ -101,9 +101,7 @@ class Audit:
     def table(self) -> pd.DataFrame:
         """One row per sample: id, label, confidence, score, suspected, level, kind, suggested (None for ood),
         and because (one sentence on each suspect)."""
-        names = np.empty(len(self.classes) + 1, dtype=object)
-        names[:-1] = self.classes
-        names[-1] = None
+        names = np.array([*self.classes, None], dtype=object)
         return pd.DataFrame(
             {
                 "id": _column(self.ids),

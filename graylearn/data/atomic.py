@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from filelock import FileLock, Timeout
 
 if sys.platform != "win32":
@@ -147,12 +146,6 @@ def write_text(path: Path, text: str) -> None:
     """A text file in UTF-8, whole or not at all."""
     with replacing(path) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
-
-
-def write_array(path: Path, values: np.ndarray) -> None:
-    """A .npy file, whole or not at all."""
-    with replacing(path) as partial, partial.open("wb") as file:
-        np.save(file, values)
 
 
 def _make_place(path: Path) -> None:

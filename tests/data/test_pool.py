@@ -1,15 +1,13 @@
-"""Features are computed once a sample: what did not change comes from the file."""
+"""Features are computed once per sample: what did not change comes from the file."""
 
 import numpy as np
 import pytest
 
-from graylearn.data import Samples
-from graylearn.runs.prepare import pooled
+from graylearn.data.embeddings.pool import pooled
 
 
 def texts(*lines):
-    x = np.array(lines, dtype=object)
-    return Samples(x, np.zeros(len(x), dtype=np.int64), ("a",), np.arange(len(x)), "text")
+    return np.array(lines, dtype=object)
 
 
 @pytest.fixture
@@ -17,9 +15,9 @@ def asked():
     """What was embedded, and an embedding that keeps it."""
     seen = []
 
-    def embed(samples, on_batch):
-        seen.append(list(samples.x))
-        return np.array([[len(line), ord(line[0])] for line in samples.x], dtype=np.float32)
+    def embed(some, keep):
+        seen.append(list(some))
+        return np.array([[len(line), ord(line[0])] for line in some], dtype=np.float32)
 
     return seen, embed
 
@@ -28,6 +26,7 @@ def test_only_what_is_new_is_embedded(tmp_path, asked):
     seen, embed = asked
     first = pooled(texts("one", "two", "three"), "m", tmp_path / "cache", embed)
     again = pooled(texts("three", "four", "one"), "m", tmp_path / "cache", embed)
+    pooled(texts("two"), "m", tmp_path / "cache", embed)
     assert seen == [["one", "two", "three"], ["four"]]
     assert first.dtype == again.dtype == np.float32
     assert again.tolist() == [first[2].tolist(), [4, ord("f")], first[0].tolist()]
@@ -48,8 +47,8 @@ def test_a_damaged_file_is_made_anew(tmp_path, asked):
 def test_what_was_embedded_is_kept_when_it_is_stopped(tmp_path, asked):
     seen, embed = asked
 
-    def stopped(samples, on_batch):
-        on_batch([2, 0], embed(samples.take([2, 0]), on_batch))
+    def stopped(some, keep):
+        keep([2, 0], embed(some[[2, 0]], keep))
         raise KeyboardInterrupt
 
     lines = texts("one", "two", "one", "three", "four")  # a copy is embedded once

@@ -15,7 +15,8 @@ Printed = Mapping[str, float]
 
 
 def _setting(setting: Setting) -> str:
-    return f"{names.dataset_title(setting.dataset)} {setting.labels[0]}"
+    star = r"\*" if setting.stand_in else ""
+    return f"{names.dataset_title(setting.dataset)}{star} {setting.labels[0]}"
 
 
 def _images(
@@ -38,7 +39,7 @@ def _images(
 
 
 def _tables(
-    evidence: Evidence, first: str, second: Callable[[Printed], str], protocol: str = "paper", end: str = ""
+    evidence: Evidence, first: str, second: Callable[[Printed], str], protocol: str = "paper"
 ) -> list[Part | None]:
     """One part for each table whose file is the published one."""
     made: list[Part | None] = []
@@ -47,7 +48,7 @@ def _tables(
         other = second(line)
         found = gain_of(evidence.table(dataset, protocol), first, other)
         if found is not None:
-            made.append(Part(names.dataset_title(dataset) + end, found, line["gl"] - line[other], own=True))
+            made.append(Part(names.dataset_title(dataset), found, line["gl"] - line[other], own=True))
     return made
 
 
@@ -126,9 +127,14 @@ def nl_mae(evidence: Evidence) -> Judgement:
 
 def tables_standard(evidence: Evidence) -> Judgement:
     """Is GL above standard training on tables?"""
-    text = _tables(evidence, "gl", _standard)
-    loop = _tables(evidence, "gl", _standard, "released", " (their loop)")
-    return Judgement(parts([*text, *loop]))
+    text = parts(_tables(evidence, "gl", _standard))
+    loop = parts(_tables(evidence, "gl", _standard, "released"))
+    told = [
+        f"{way}: {'; '.join(map(str, found))}"
+        for way, found in (("text", text), ("their loop", loop))
+        if found
+    ]
+    return Judgement((*text, *loop), "; ".join(told))
 
 
 def tables_best(evidence: Evidence) -> Judgement:
@@ -241,11 +247,8 @@ def calibration_overconfident(evidence: Evidence) -> Judgement:
         if (found := gain(standard, gray)) is not None:
             made.append(Part(_setting(setting), found, own=setting.own))
             excess = [fmean(values.values()) for values in (standard, gray)]
-            told.append(
-                f"{_setting(setting)}, confidence - accuracy {excess[0]:+.1f} to {excess[1]:+.1f} "
-                f"(drop {found})"
-            )
-    return Judgement(tuple(made), "; ".join(told))
+            told.append(f"{_setting(setting)} {excess[0]:+.1f} to {excess[1]:+.1f} (drop {found})")
+    return Judgement(tuple(made), f"confidence - accuracy: {'; '.join(told)}" if told else "")
 
 
 def ablation_tables(evidence: Evidence) -> Judgement:

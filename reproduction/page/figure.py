@@ -38,8 +38,7 @@ def lines(evidence: Evidence) -> list[Line]:
     made: list[Line] = []
     for setting in evidence.settings():
         line = paper.TABLE1[setting.dataset, setting.labels]  # type: ignore[index]
-        title = f"{names.dataset_title(setting.dataset)}, {setting.labels}{'' if setting.own else ' *'}"
-        made.append((title, line["gl"] - line["standard"], _known(ours=gain_of(setting.group))))
+        made.append((setting.title, line["gl"] - line["standard"], _known(ours=gain_of(setting.group))))
     for dataset, line in paper.TABLE2.items():
         loop = gain_of(evidence.table(dataset, "released"))
         ours = {"ours": gain_of(evidence.table(dataset)), "ours, their loop": loop}

@@ -44,26 +44,22 @@ def choose(device: str | torch.device | None) -> torch.device:
 
 
 @contextmanager
-def prepared(device: torch.device, deterministic: bool) -> Iterator[None]:
-    """Set the global switches of torch for training, and restore them afterwards; one run at a time does."""
-    if device.type != "cuda":
+def prepared(device: torch.device) -> Iterator[None]:
+    """Set the global switches of torch for training, and restore them afterwards; one run at a time does.
+
+    Not where the user asked torch for deterministic algorithms.
+    """
+    if device.type != "cuda" or torch.are_deterministic_algorithms_enabled():
         yield
         return
     cudnn, precision = torch.backends.cudnn, torch.get_float32_matmul_precision()
-    before = cudnn.benchmark, cudnn.deterministic
-    strict = torch.are_deterministic_algorithms_enabled()
-    warns = torch.is_deterministic_algorithms_warn_only_enabled()
-    if deterministic:
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(True)
-    else:
-        torch.set_float32_matmul_precision("high")
-    cudnn.benchmark, cudnn.deterministic = not deterministic, deterministic
+    before = cudnn.benchmark
+    torch.set_float32_matmul_precision("high")
+    cudnn.benchmark = True
     try:
         yield
     finally:
-        cudnn.benchmark, cudnn.deterministic = before
-        torch.use_deterministic_algorithms(strict, warn_only=warns)
+        cudnn.benchmark = before
         torch.set_float32_matmul_precision(precision)
 
 

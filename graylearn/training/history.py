@@ -225,18 +225,6 @@ class History:
         other._label, other._max, other._predicted = map(take, (self._label, self._max, self._predicted))
         return other
 
-    def grown(self, targets: Tensor, ids: NDArray[Any], epochs: int, budget: int) -> History:
-        """A copy with room for so many epochs, and for further samples behind the others, not seen so far."""
-        other = History(targets, self.num_classes, epochs, ids=ids, budget=budget)
-        n = self.num_samples
-        for epoch in self.kept_epochs[-len(other._label) :]:
-            row, into = epoch % len(self._label), epoch % len(other._label)
-            other._label[into, :n] = self._label[row]
-            other._max[into, :n] = self._max[row]
-            other._predicted[into, :n] = self._predicted[row]
-        other.finished_epochs = self.finished_epochs
-        return other
-
     def __repr__(self) -> str:
         return f"<History of {self.num_samples} samples over {self.finished_epochs} epochs>"
 

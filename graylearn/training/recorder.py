@@ -15,7 +15,6 @@ brings it together: all of them then have the same history.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,12 +76,11 @@ class Recorder:
         self._batches: list[tuple[Any, Tensor, Tensor, Tensor, Tensor]] = []
         self._resumed = pd.DataFrame()  # of this epoch, from before a checkpoint
         self._targets: pd.Series[Any] = pd.Series([], dtype=np.int64)  # by id, in the order first seen
-        self._history: History | None = None  # in this order too, with room for further epochs
-
-    @property
-    def finished_epochs(self) -> int:
+        self._epochs: list[
+            list[Tensor]
+        ] = []  # complete ones that are kept: places in this order, and columns
+        self.finished_epochs = 0
         """Epochs that are complete."""
-        return 0 if self._history is None else self._history.finished_epochs
 
     def record(self, ids: Any, logits: Any, labels: Any) -> None:
         """Take a batch: N ids, logits (N, K) and labels (N,), class numbers; tensors or arrays.
@@ -131,25 +129,12 @@ class Recorder:
         if len(new):
             targets = pd.Series(new["target"].to_numpy(), index=new["id"].to_numpy())
             self._targets = pd.concat([self._targets, targets]) if len(self._targets) else targets
-        epoch = self.finished_epochs
-        history = self._with_room()
-        row = self._targets.index.get_indexer(seen["id"])
-        columns = (torch.tensor(seen[name].to_numpy()) for name in _COLUMNS)
-        history.start_epoch(epoch)
-        history.put(epoch, torch.from_numpy(row), *columns)
-        history.end_epoch(epoch)
-        self._history = history
-
-    def _with_room(self) -> History:
-        """The history so far, with room for one more epoch of all samples."""
-        before, done = self._history, self.finished_epochs
-        if before is not None and before.num_samples == len(self._targets) and done < before.epochs:
-            return before
-        targets, ids = torch.tensor(self._targets.to_numpy()), self._targets.index.to_numpy()
-        room = 2 * max(done, 1)  # twice as much each time, so that little is copied
-        if before is None:
-            return History(targets, self.num_classes, room, ids=ids, budget=self.budget)
-        return before.grown(targets, ids, room, self.budget)
+        place = self._targets.index.get_indexer(seen["id"]).astype(np.int32)
+        columns = [seen[name].to_numpy() for name in _COLUMNS]
+        self._epochs.append([torch.tensor(each) for each in (place, *columns)])
+        room = self.budget // bytes_an_epoch(len(self._targets), self.num_classes)
+        self._epochs = self._epochs[-max(1, room) :]
+        self.finished_epochs += 1
 
     @property
     def history(self) -> History:
@@ -158,35 +143,39 @@ class Recorder:
         Samples are sorted by id: `Audit.from_history` takes features
         in that order, or in any with `ids=`.
         """
-        found = self._history
-        if found is None:
+        if not self.finished_epochs:
             raise DataError(
                 "nothing was recorded in a complete epoch: call record(ids, logits, labels) in every step, "
                 "and end_epoch() after the last step of each epoch"
             )
+        order = np.asarray(self._targets.index.argsort())
+        place_of = torch.from_numpy(order.argsort())
+        targets, ids = torch.tensor(self._targets.to_numpy()[order]), self._targets.index.to_numpy()[order]
+        found = History(targets, self.num_classes, self.finished_epochs, ids=ids, budget=self.budget)
+        for epoch, (place, *columns) in enumerate(self._epochs, self.finished_epochs - len(self._epochs)):
+            found.start_epoch(epoch)
+            found.put(epoch, place_of[place.long()], *columns)
+            found.end_epoch(epoch)
         unknown = int((found.count == 0).sum())
         if unknown:
             raise DataError(
                 f"the logits of {unknown} samples are NaN in every epoch kept: training has diverged, try a "
                 "smaller learning rate"
             )
-        order = np.asarray(self._targets.index.argsort())
-        found = found.grown(found.targets, found.ids, found.finished_epochs, self.budget)
-        index = torch.from_numpy(order)
-        return found.selected(lambda values: values[..., index], found.targets[index], found.ids[order])
+        return found
 
     def state_dict(self) -> dict[str, Any]:
         """Everything recorded, as tensors, numbers and texts, for the checkpoint of your own loop.
 
         Of several processes, each has its own part of an epoch that is not complete.
         """
-        seen, found = self._seen(), self._history
-        kept = {} if found is None else copy.deepcopy(found.state()) | {"epochs": found.epochs}
+        seen = self._seen()
         return {
             "ids": _as_plain(self._targets.index.to_numpy()),
             "targets": torch.tensor(self._targets.to_numpy()),
             "num_classes": self.num_classes,
-            "history": kept,
+            "epochs": list(self._epochs),
+            "finished_epochs": self.finished_epochs,
             "running": {name: _as_plain(seen[name].to_numpy()) for name in seen},
         }
 
@@ -196,13 +185,8 @@ class Recorder:
         An incomplete epoch may be continued or repeated: the last record of a sample counts.
         """
         self._targets = pd.Series(state["targets"].numpy().copy(), index=_as_array(state["ids"]))
-        self.num_classes, kept = state["num_classes"], state["history"]
-        self._batches, self._history = [], None
-        if kept:
-            budget = len(kept["label"]) * bytes_an_epoch(len(self._targets), self.num_classes)
-            targets, ids = state["targets"].clone(), self._targets.index.to_numpy()
-            self._history = History(targets, self.num_classes, kept["epochs"], ids=ids, budget=budget)
-            self._history.load_state(kept)
+        self.num_classes, self.finished_epochs = state["num_classes"], state["finished_epochs"]
+        self._batches, self._epochs = [], list(state["epochs"])
         self._resumed = pd.DataFrame({name: _as_array(each) for name, each in state["running"].items()})
 
     def _seen(self) -> pd.DataFrame:

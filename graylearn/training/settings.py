@@ -52,8 +52,6 @@ class Settings:
     compile: bool | str | None = None
     """torch.compile: a mode, True for the one that suits, False for none; None compiles on CUDA where the
     run is long enough to win back the minute that compiling takes."""
-    deterministic: bool = False
-    """On CUDA, bit-identical results, at some cost in speed. On the CPU they always are."""
     augment: Augment | None = None
     scale: PixelScale | None = None
     """Of uint8 images, such as `result.preparation.scale` of a run that is gone on with on other images; None

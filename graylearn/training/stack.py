@@ -74,7 +74,7 @@ def train_stack(
                 f"{type(method).__name__} trains two networks, which a stack cannot give: train it alone"
             )
     where = devices.choose(chosen.device)
-    with seeding.seeded(numbers[0], where), devices.prepared(where, chosen.deterministic):
+    with seeding.seeded(numbers[0], where), devices.prepared(where):
         nets = _networks(models, numbers) if callable(models) else list(models)
         if not all(isinstance(net, nn.Module) for net in nets):
             raise SettingsError(f"models hold {type(nets[0]).__name__}, expected torch modules")

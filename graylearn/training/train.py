@@ -116,7 +116,7 @@ def train(
     with (
         writes_checkpoints(chosen.checkpoint if run.writes else None),
         seeding.seeded(chosen.seed, where),
-        devices.prepared(where, chosen.deterministic),
+        devices.prepared(where),
     ):
         return run.train(began)
 

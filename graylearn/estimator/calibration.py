@@ -33,9 +33,9 @@ FOLDS = 4
 ENOUGH = 1500
 """Samples whose scores are enough: the share beyond their .99 quantile is then 1 % give or take .26 %. Larger
 sets do with fewer networks than folds."""
-LARGE, LEAST_FOLDS = 50_000, 20
-"""Samples from which on so many are kept aside from every network, 3 % of them or less (of smaller sets in
-parts 5 %): none is trained for the sake of scores."""
+LARGE, AT_MOST = 50_000, 20
+"""Samples from which on so many are kept aside from every network, 3 % of them or less: none is trained for
+the sake of scores. Of sets in parts one in so many is, at most."""
 MOST = 50_000
 """Samples that are looked at, at most: their features are 50 MB, those of a million a gigabyte."""
 
@@ -53,14 +53,14 @@ def scores(said: Said, label: Ints, reference: dict[str, Floats]) -> tuple[Float
 
 def kept_aside(samples: TrainingSet, seed: int) -> Ints:
     """Rows of a large training set that no network is to learn from; none are of a class of few samples."""
-    samples = samples.first
+    wanted, samples = max(1, min(ENOUGH, len(samples.rows) // AT_MOST)), samples.first
     n = len(np.unique(samples.rows))
     if n < LARGE and not isinstance(samples.x, InParts):
         return np.zeros(0, dtype=np.int64)
-    folds = max(n // ENOUGH, LEAST_FOLDS)
+    folds = max(2, n // wanted)
     aside = samples.folds(folds, seeding.derive(seed, "calibration")) == 0
     aside &= (np.bincount(samples.y) >= 2 * folds)[samples.y]
-    return np.flatnonzero(aside if samples.belongs is None else aside & samples.belongs)
+    return np.flatnonzero(aside)
 
 
 def _parts(samples: TrainingSet, seed: int) -> list[Ints]:
@@ -96,6 +96,8 @@ class FoundLater:
         were held out; and else like the training samples themselves, which is less than new ones do.
         """
         pipeline, network, held = self.pipeline, self.fitted.network, None
+        if pipeline.samples.audits is not None:
+            audit = next(pipeline.samples.audits())
         said, label = self._known(network, np.arange(len(pipeline.samples.first.y)), audit)
         reference = learn_reference(*said, label)
         if pipeline.validation is not None:
@@ -108,7 +110,7 @@ class FoundLater:
             like = scores(said, label, reference)
         belongs = right = None
         if held is not None and audit is not None:
-            of = pipeline.samples.rows[np.concatenate([rows for _, rows in held])]
+            of = pipeline.samples.first.rows[np.concatenate([rows for _, rows in held])]
             belongs, right = 1.0 - audit.foreign[of], 1.0 - audit.posterior[of]
         return reference | {
             "quantiles": quantiles(like[0], belongs),
@@ -137,8 +139,7 @@ class FoundLater:
         """What the network says of those of the rows that belong, and their labels: of at most so many as are
         looked at, every class among them."""
         samples = self.pipeline.samples.first
-        belongs = samples.belongs if audit is None else audit.keep[samples.rows]
-        if belongs is not None and (kept := rows[belongs[rows]]).size:
+        if audit is not None and (kept := rows[audit.keep[samples.rows[rows]]]).size:
             rows = kept
         label = samples.y[rows]
         if len(rows) > MOST:

@@ -23,8 +23,8 @@ from graylearn.estimator.calibration import FoundLater, kept_aside
 from graylearn.estimator.inputs import InputEncoder, read_inputs, read_labels, read_validation
 from graylearn.estimator.models import ModelPipeline, check_parameters, is_model
 from graylearn.estimator.networks import build_network, method_for, training_settings
-from graylearn.estimator.pipeline import Pipeline, PipelineResult, Stages
-from graylearn.estimator.trainset import InParts, TrainingSet, make_training_set
+from graylearn.estimator.pipeline import PartsPipeline, Pipeline, PipelineResult, Stages
+from graylearn.estimator.trainset import TrainingSet, make_training_set
 from graylearn.methods import as_method
 from graylearn.training import Settings, seeding
 from graylearn.training.devices import choose
@@ -115,7 +115,9 @@ def _pipeline(classifier: Any, samples: TrainingSet, seed: int, stages: Stages, 
     network = classifier.network
     model = HistGradientBoostingClassifier() if isinstance(network, str) else network
     way = partial(ModelPipeline, model=model) if is_model(network) else Pipeline
-    kept = {"history_bytes": HISTORY_BYTES} if isinstance(samples.x, InParts) else {}
+    kept: dict[str, Any] = {}
+    if samples.audits is not None:
+        way, kept = PartsPipeline, {"history_bytes": HISTORY_BYTES}
     return way(
         samples,
         (lambda _: nn.Identity()) if is_model(network) else partial(new_network, classifier),

@@ -29,7 +29,13 @@ from graylearn.audit import audit as audit_samples
 from graylearn.audit.history import history_probabilities
 from graylearn.data.batches.base import Preparation
 from graylearn.data.splits import cross_fit, held_out_rows, sum_by_sample
-from graylearn.estimator.networks import can_share_a_stack, can_stand_side_by_side, joined, member_seeds
+from graylearn.estimator.networks import (
+    can_share_a_stack,
+    can_stand_side_by_side,
+    joined,
+    logits_of,
+    member_seeds,
+)
 from graylearn.estimator.refine import LEAST_CLASSES, know_more, soft_targets
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.methods import Method
@@ -43,6 +49,9 @@ from graylearn.training.loop import Callback
 
 STACKED, SINGLE = 4, 2
 """Folds whose networks are trained as one stack, and folds that each take a training of their own."""
+
+MOST_BELIEFS = 100_000_000
+"""Numbers of 4 bytes that the second fit of a set in parts holds, one for each sample and class."""
 
 Stage = Literal["features", "first", "audit", "refined"]
 Made = TypeVar("Made")
@@ -332,6 +341,31 @@ class Pipeline:
             found.probabilities[samples.rows], said[samples.rows], samples.y
         )
         return found if worth else None
+
+
+@dataclass(frozen=True, eq=False)
+class PartsPipeline(Pipeline):
+    """A pipeline of samples in parts that were audited before; its second fit is of one network."""
+
+    def run(self, network: nn.Module | None = None, members: int = 1) -> PipelineResult:
+        """The fits; the second if the views of the first part know more of what no network learned from."""
+        fitted, samples, seed = super().run(network, members), self.samples, self.settings.seed
+        beliefs = len(samples.y) * len(samples.classes)
+        if not self.refine or len(samples.classes) < self.least_classes or beliefs > MOST_BELIEFS:
+            return fitted
+        assert samples.audits is not None
+        found, aside = next(samples.audits()), samples.aside
+        own = logits_of(fitted.network, samples.x[aside], fitted.preparation)
+        if found.mode != "held-out" or not know_more(found.probabilities[aside], own, samples.y[aside]):
+            return fitted
+        soft = [(np.float32(target), trust) for target, trust in map(soft_targets, samples.audits())]
+        targets = torch.from_numpy(np.concatenate([target for target, _ in soft]))
+        weight = np.concatenate([trust for _, trust in soft]) * samples.weight
+        method = Softened(Standard(), targets=targets)
+        fit = PlannedFit("refined", (self.new_network(seed),), (seed,), method, weight, is_believed=True)
+        result, epochs = self.train(fit)
+        kept = replace(fitted, network=result.model, preparation=result.preparation, epochs=epochs, plan=fit)
+        return replace(kept, refined=True)
 
 
 def _unless_even(weight: Floats) -> Floats | None:

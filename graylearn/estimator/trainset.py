@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from torch import Tensor
 
 from graylearn.array_types import Ints
+from graylearn.audit import Audit
 from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.inputs import as_class_weights, as_plain
 from graylearn.data.order import canonical_order
@@ -95,17 +96,17 @@ class TrainingSet:
     """Rows of no weight, which tell how samples score that no network learned from."""
     groups: Ints | None = None
     """(N,) samples of one number belong together, and are held out together; None: each stands alone."""
-    belongs: NDArray[np.bool_] | None = None
-    """(M,) which are not suspected, of a set that was audited before."""
+    audits: Callable[[], Iterator[Audit]] | None = None
+    """Reads what is known of each part of a set in parts, which were audited before."""
 
     @property
     def first(self) -> TrainingSet:
-        """The rows of the first part, of which there is one where they are in memory."""
+        """The rows of the first part, as samples of their own; all, where they are in memory."""
         if not isinstance(self.x, InParts):
             return self
         end = self.x.starts[1]
-        belongs = None if self.belongs is None else self.belongs[:end]
-        return replace(self, y=self.y[:end], weight=self.weight[:end], rows=self.rows[:end], belongs=belongs)
+        y, groups = self.y[:end], None if self.groups is None else self.groups[self.rows[:end]]
+        return replace(self, y=y, weight=self.weight[:end], rows=np.arange(end), labels=y, groups=groups)
 
     def batches(self, batch_size: int) -> Any:
         """The rows and their labels as `train` takes them."""

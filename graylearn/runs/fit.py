@@ -236,7 +236,7 @@ def fit_parts(prepared: Prepared, whole: Whole, files: PartFiles, stages: Folder
         ids=whole.rows,
         classes=np.asarray(prepared.classes),
         groups=np.concatenate(groups)[np.argsort(rows)] if groups else None,
-        belongs=~whole.verdicts["suspected"][rows],
+        audits=lambda: (Audit.load(folder / "audit") for folder in folders),
     )
 
     def fit(classifier: GrayClassifier, stages: FolderStages) -> None:

@@ -89,9 +89,9 @@ class Sizing:
 
     part_size: int | None = None
     """Samples that are audited together; the data are read in blocks and audited in parts of about so many,
-    and a fit learns from their files, without a second fit. None: audits of Parquet data of
-    more than a million rows, and of more than a gigabyte of CSV, JSON lines or a Hugging Face dataset, in
-    parts that fit a gigabyte, others as a whole."""
+    and a fit learns from their files. None: audits of Parquet data of more than a million rows, and of more
+    than a gigabyte of CSV, JSON lines or a Hugging Face dataset, in parts that fit a gigabyte, others as a
+    whole."""
     engine: Literal["here", "ray"] = "here"
     """Where parts are audited: in this process, or on a Ray cluster (extra ray) that sees the run folder,
     there by CPUs unless a device is named."""

@@ -185,9 +185,6 @@ def _table(block: Judged, classes: Sequence[Label]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-NOT_REFINED = "not refined: the model learned the labels as they are, for a fit in parts learns no beliefs"
-
-
 def summary_of(found: Found, crowd: Crowd | None, folder: RunFolder, seconds: float) -> dict[str, Any]:
     """What was found and measured, for people and programs."""
     prepared, fitted = found.prepared, found.fitted
@@ -300,10 +297,9 @@ def notes_of(found: Found, crowd: Crowd | None) -> list[str]:
         notes.append(said)
     if found.pictures:
         notes.append(told(found.pictures))
-    if fitted.classifier.refine and (why_not := why_not_refined(fitted.classifier)) is not None:
+    if fitted.classifier.refine and (why_not := why_not_refined(fitted)) is not None:
         notes.append(why_not)
     if found.parts > 1:
-        notes += [NOT_REFINED] if found.model is not None else []
         suspects = int(found.kinds[:, 1:].sum())
         shown = int(fitted.audit.suspected.sum())
         strongest = f"the {shown:,} strongest of {suspects:,} suspects and " if shown else ""
@@ -332,10 +328,10 @@ def gathered_in(prepared: Prepared, audit: Audit) -> dict[str, tuple[str, str]]:
     }
 
 
-def why_not_refined(classifier: GrayClassifier) -> str | None:
+def why_not_refined(fitted: Fitted) -> str | None:
     """Why the second fit did not learn what the audit believes, where there were suspects; or None."""
-    audit = classifier.audit_
-    if classifier.refined_ or audit is None or not audit.suspected.any():
+    classifier, audit = fitted.classifier, fitted.audit
+    if classifier.refined_ or not audit.suspected.any():
         return None
     if len(audit.classes) < LEAST_CLASSES:
         reason = (

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
 from graylearn.audit import parts
@@ -219,6 +220,19 @@ def test_a_fit_in_parts_leaves_a_model_and_the_audit(tables, fitted, audited):
     names = np.array(["cat", "dog", "emu"])
     right = names[(names.searchsorted(frame["label"].fillna("cat")) - wrong) % CLASSES]
     assert (said["class"].to_numpy() == right).mean() > 0.9
+
+
+def test_a_fit_in_parts_learns_what_the_audits_believe(tmp_path):
+    x, y = load_digits(return_X_y=True)
+    random = np.random.default_rng(0)
+    flipped = np.where(random.random(len(y)) < 0.3, (y + random.integers(1, 10, len(y))) % 10, y)
+    frame = pd.DataFrame(x, columns=[f"pixel {number}" for number in range(64)])
+    frame[:1400].assign(label=flipped[:1400]).to_csv(tmp_path / "dirty.csv", index=False)
+    frame[1400:].assign(label=y[1400:]).to_csv(tmp_path / "clean.csv", index=False)
+    settings = RunSettings(data=str(tmp_path / "dirty.csv"), test=str(tmp_path / "clean.csv"), part_size=700)
+    summary = run(settings, tmp_path / "run", progress=RunProgress(quiet=True))
+    assert summary["refined"]
+    assert summary["test"]["refined"]["accuracy"] > summary["test"]["gray"]["accuracy"]
 
 
 def test_copies_are_found_across_parts(tmp_path):

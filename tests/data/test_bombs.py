@@ -292,6 +292,26 @@ def test_what_a_parquet_file_holds_once_is_counted_before_it_is_made(tmp_path, s
     assert pool.max_memory() - before < 1e8
 
 
+@pytest.mark.parametrize("rows", [60, 6_000])
+def test_texts_that_go_on_from_the_one_before_are_read_and_counted(
+    tmp_path, monkeypatch, small_limit, pool, rows
+):
+    table = pa.table(
+        {"a": [f"{'z' * 20_000}{row}" for row in range(rows)], "label": ["x", "y"] * (rows // 2)}
+    )
+    ways = {"a": "DELTA_BYTE_ARRAY", "label": "DELTA_LENGTH_BYTE_ARRAY"}
+    path = tmp_path / "a.parquet"
+    pa.parquet.write_table(table, path, use_dictionary=False, column_encoding=ways, compression="zstd")
+    before = pool.max_memory()
+    if rows < 100:
+        monkeypatch.setattr(paths, "UNPACKED", 10_000_000)
+        assert read(path).x["a"].tolist() == table["a"].to_pylist()
+        return
+    with pytest.raises(DataError, match=r"unpacks to more than [\d,]+ bytes"):
+        read(path)
+    assert pool.max_memory() - before < 1e8
+
+
 @pytest.mark.parametrize(
     "make", [lambda n: pa.nulls(n), lambda n: pa.StructArray.from_arrays([pa.nulls(n)], ["b"])]
 )

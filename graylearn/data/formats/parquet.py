@@ -18,6 +18,11 @@ from graylearn.data.tables import ArrowTable, Table, bytes_of, check_unique_name
 from graylearn.errors import DataError, first_few, first_line, told_as, warn
 from graylearn.paths import Limit, matching
 
+_DICTIONARY = ("RLE_DICTIONARY", "PLAIN_DICTIONARY")
+"""Of columns that name values which stand in the file once."""
+_FEW = 100
+"""Rows that are read at once at least."""
+
 
 class Parquet(Format):
     """A table; ids are row numbers or the index that pandas kept."""
@@ -99,8 +104,7 @@ def _blocks(files: Sequence[Path], schema: pa.Schema, columns: Sequence[str] | N
     for path in files:
         with told_as(f"{path} is damaged or not a Parquet file"):
             with _opened(path) as file:
-                most = max(100, min(ROWS, BYTES * file.metadata.num_rows // max(1, _size(file, Limit(path)))))
-                texts = [leaf.path for leaf in _leaves(file) if _is_text(leaf)]
+                most, texts = _at_once(file, Limit(path))
             with _opened(path, texts) as file:
                 for batch in file.iter_batches(most, columns=names, use_threads=False):
                     for part in _parts(pa.Table.from_batches([batch]).select(names)):
@@ -117,25 +121,28 @@ def _parts(table: pa.Table) -> Iterator[pa.Table]:
         yield table
 
 
-def _size(file: pa.parquet.ParquetFile, limit: Limit) -> int:
-    """Bytes of all rows, but for texts that stand once for many; the lists of a row group are held to the
-    limit, for one row may list a number any number of times."""
-    size, leaves = 0, _leaves(file)
-    for group in (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)):
-        limit.taken = 0
-        for number, leaf in enumerate(leaves):
-            if leaf.max_repetition_level or leaf.length > 8:
-                limit.take(group.column(number).num_values * max(8, leaf.length))
-        size += limit.taken + group.total_byte_size
-    return int(size)
+def _at_once(file: pa.parquet.ParquetFile, limit: Limit) -> tuple[int, list[str]]:
+    """(rows to read at once, columns to read as categories): texts that may stand once for many rows.
 
-
-def _leaves(file: pa.parquet.ParquetFile) -> list[pa.parquet.ColumnSchema]:
-    return [file.schema.column(number) for number in range(len(file.schema))]
-
-
-def _is_text(leaf: pa.parquet.ColumnSchema) -> bool:
-    return bool(leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL")
+    The lists of a row group are held to the limit, for one row may list a number any number of times.
+    """
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    most, size, texts = ROWS, sum(group.total_byte_size for group in groups), []
+    for number in range(len(file.schema)):
+        leaf, chunks = file.schema.column(number), [group.column(number) for group in groups]
+        if leaf.max_repetition_level or leaf.length > 8:
+            for chunk in chunks:
+                limit.taken = 0
+                limit.take(chunk.num_values * max(8, leaf.length))
+                size += limit.taken
+        if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL":
+            ways = {way for chunk in chunks for way in chunk.encodings}
+            if ways & {*_DICTIONARY, "DELTA_BYTE_ARRAY"}:
+                if ways <= {*_DICTIONARY, "PLAIN", "RLE", "BIT_PACKED"}:
+                    texts.append(leaf.path)
+                else:  # as categories these are not read
+                    most = _FEW
+    return min(most, max(_FEW, BYTES * file.metadata.num_rows // max(1, size))), texts
 
 
 def _opened(path: Path, texts: Sequence[str] = ()) -> pa.parquet.ParquetFile:

@@ -48,6 +48,7 @@ def data_of(audit: Audit, x: Any = None, **fields: Any) -> ReportData:
         "probabilities": audit.probabilities,
         "judge": _JUDGES[audit.mode],
         "confusions": audit.confusions,
+        "id_word": "row" if np.array_equal(audit.ids, np.arange(len(audit))) else "",
     }
     if x is not None:
         samples = x if isinstance(x, Samples) else as_samples(as_dense(as_rows(x)), labelled=False)

@@ -97,10 +97,6 @@ def test_names_that_are_not_unicode_are_kept_and_spelt_out(some, tmp_path, forma
     pd.testing.assert_frame_equal(back.table, strange.table)
 
 
-def test_plain_names_are_text_in_the_table(some):
-    assert some.table["id"].dtype == some.table["label"].dtype == "str"
-
-
 @pytest.mark.parametrize(
     "counts",
     [(1,), (2,), (1, 1), (3, 2), (25, 1), (40, 40), (60, 1), (200, 6, 1), (30, 0, 30), (5,) * 20],

@@ -14,7 +14,6 @@ from graylearn.audit.annotators import consensus
 from graylearn.audit.duplicates import find_duplicates
 from graylearn.audit.inputs import as_features
 from graylearn.data import Samples, TableEncoder
-from graylearn.data.inputs import as_labels
 from graylearn.errors import DataError, DataWarning, IdLikeColumnWarning, SettingsError
 
 
@@ -113,13 +112,6 @@ def test_text_wants_features():
         audit(Samples(text, np.arange(20) % 2, ("a", "b"), np.arange(20), "text"))
 
 
-def test_labels_of_arrow_and_polars_are_read():
-    for y in (pa.array(["x", "y", "x"]), pa.chunked_array([["x", "y"], ["x"]]), pl.Series(["x", "y", "x"])):
-        place, names = as_labels(y, None)
-        assert place.tolist() == [0, 1, 0]
-        assert names == ("x", "y")
-
-
 def test_paths_and_names_of_columns_are_to_be_read_first(tmp_path):
     for path in ("orders.csv", tmp_path):
         with pytest.raises(DataError, match=r"read the file first, audit\(read\(X, label=\.\.\.\)\)"):
@@ -138,11 +130,6 @@ def test_columns_of_a_frame_of_probabilities_name_the_classes(frame, names):
     assert found.classes == tuple(names)
     assert found.table["confidence"].min() > 0.9
     assert Audit.from_predictions(pd.DataFrame(chances), np.arange(60) % 3).classes == (0, 1, 2)
-
-
-def test_an_audit_is_shown_in_one_line():
-    found = audit(np.eye(8), [0, 1] * 4)
-    assert repr(found) == "<Audit of 8 samples, 0 suspected: see its table and print(summary())>"
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (0, 4, 4)])

@@ -156,15 +156,15 @@ class Known(torch.autograd.Function):
         rule, ignore_index, reduction = ctx.settings
         nothing, received = (None,) * 5, grads[0]
         by = received.unsqueeze(1) if reduction == "none" and logits.ndim > 1 else received
-        if torch.is_grad_enabled() or ctx.spent:
+        if torch.is_grad_enabled():
+            rule = rule if given is None else given
+            slope = gray_gradient(received, logits, target, rule, weight, ignore_index, reduction)
+            return slope, *nothing
+        if ctx.spent:
             rows = make_rows(logits, target, weight, ignore_index)
             confidence = rule if given is None else rows.confidence(given)
-            scale = rows.scale(reduction)
-            if torch.is_grad_enabled():
-                slope = gray_gradient(rows.logits.to(scale.dtype), rows.target, confidence)
-                return ((slope * scale.unsqueeze(1)).view_as(logits) * by).to(logits.dtype), *nothing
             gradient = torch.empty_like(rows.logits, memory_format=torch.contiguous_format)
-            sweep(rows.logits, rows.target, confidence, scale, gradient)
+            sweep(rows.logits, rows.target, confidence, rows.scale(reduction), gradient)
             gradient = gradient.view_as(logits)
         if gradient.numel() <= LIMIT or is_batched(received):  # several at once do not fit where one is kept
             return (gradient * by).to(logits.dtype), *nothing

@@ -18,8 +18,8 @@ import triton
 from torch import Tensor
 
 from graylearn.losses import checks, kernels
-from graylearn.losses.reference import Confidence, gray_gradient
-from graylearn.losses.rows import Rows, make_rows, reduce_rows, result_dtype
+from graylearn.losses.reference import gray_gradient
+from graylearn.losses.rows import make_rows, reduce_rows, result_dtype
 from graylearn.torch_internals import is_batched, transforms_active
 
 INTERPRETED = not isinstance(kernels.small_rows, triton.JITFunction)
@@ -229,16 +229,15 @@ class Reduced(torch.autograd.Function):
         logits, target, confidence, weight, grad, partial = ctx.saved_tensors
         mode, ignore_index, reduction = ctx.settings
         in_torch = torch.is_grad_enabled() or is_batched(grads[0])  # a kernel takes plain tensors only
-        if in_torch or ctx.spent:
-            rows = make_rows(logits, target, weight, ignore_index)
-            factor = grads[0].float() * rows.scale(reduction)
-            if not in_torch:
-                factor = factor.reshape(target.shape)
-                again = gradient_of_rows(factor, logits, target, confidence, mode, ignore_index)
-                return again, *(None,) * 6
-            given = _rule(mode, confidence, rows)
-            full = gray_gradient(rows.logits.float(), rows.target, given) * factor.unsqueeze(1)
-            return full.to(logits.dtype).view_as(logits), *(None,) * 6
+        if in_torch:
+            rule = RULES[mode] if confidence is None else confidence
+            full = gray_gradient(grads[0], logits, target, rule, weight, ignore_index, reduction)
+            return full, *(None,) * 6
+        if ctx.spent:
+            scale = make_rows(logits, target, weight, ignore_index).scale(reduction)
+            factor = (grads[0].float() * scale).reshape(target.shape)
+            again = gradient_of_rows(factor, logits, target, confidence, mode, ignore_index)
+            return again, *(None,) * 6
         ctx.spent = True  # scaled in place, so a second backward must start afresh
         size = grad.numel()
         numbers = (partial.numel() - 2, size, 4096)
@@ -248,13 +247,6 @@ class Reduced(torch.autograd.Function):
 
 
 RULES = ("max", "label")
-
-
-def _rule(mode: int, confidence: Tensor | None, rows: Rows) -> Confidence:
-    """The confidence as gray_gradient takes it; what an ignored row has could be NaN."""
-    if confidence is None:
-        return RULES[mode]
-    return torch.where(rows.valid, confidence.view(rows.target.shape), 0.0)
 
 
 class Unreduced(torch.autograd.Function):
@@ -275,10 +267,8 @@ class Unreduced(torch.autograd.Function):
         logits, target, confidence = ctx.saved_tensors
         mode, ignore_index = ctx.settings
         if torch.is_grad_enabled() or is_batched(grads[0]):
-            rows = make_rows(logits, target, None, ignore_index)
-            given = _rule(mode, confidence, rows)
-            factor = (grads[0] * rows.weight).unsqueeze(1)
-            full = (gray_gradient(logits.float(), rows.target, given) * factor).to(logits.dtype)
+            rule = RULES[mode] if confidence is None else confidence
+            full = gray_gradient(grads[0], logits, target, rule, None, ignore_index, "none")
             return full, *(None,) * 4
         return gradient_of_rows(grads[0], logits, target, confidence, mode, ignore_index), *(None,) * 4
 

@@ -119,14 +119,26 @@ def gray_rows(logits: Tensor, target: Tensor, confidence: Confidence, detach: bo
     return mix(certain, doubt, given, rejected).squeeze(1)
 
 
-def gray_gradient(logits: Tensor, target: Tensor, confidence: Confidence) -> Tensor:
-    """d L_M / d logits with C constant, differentiable again: serves second derivatives."""
+def gray_gradient(
+    received: Tensor,
+    logits: Tensor,
+    target: Tensor,
+    confidence: Confidence,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+) -> Tensor:
+    """The gradient of the reduced loss, C constant, times `received`; differentiable again."""
+    rows = make_rows(logits, target, weight, ignore_index)
+    given = rows.confidence(confidence) if isinstance(confidence, Tensor) else confidence
+    scale = rows.scale(reduction)
 
     def loss(scores: Tensor) -> Tensor:
-        return gray_rows(scores, target, confidence, True).sum()
+        return gray_rows(scores, rows.target, given, True).sum()
 
-    slope: Tensor = torch.func.grad(loss)(logits)
-    return slope
+    factor = (received.to(scale.dtype) * scale).unsqueeze(1)
+    slope: Tensor = torch.func.grad(loss)(rows.logits.to(scale.dtype)) * factor
+    return slope.view_as(logits).to(logits.dtype)
 
 
 def soft_gray_loss(

@@ -114,11 +114,11 @@ def _pipeline(classifier: Any, samples: TrainingSet, seed: int, stages: Stages, 
     """The way of a training set, as the classifier's parameters have it."""
     network = classifier.network
     model = HistGradientBoostingClassifier() if isinstance(network, str) else network
-    way = partial(ModelPipeline, model=model) if is_model(network) else Pipeline
+    way: Any = partial(ModelPipeline, model=model) if is_model(network) else Pipeline
     kept: dict[str, Any] = {}
     if samples.audits is not None:
-        way, kept = PartsPipeline, {"history_bytes": HISTORY_BYTES}
-    return way(
+        way, kept = partial(PartsPipeline, side_by_side=False), {"history_bytes": HISTORY_BYTES}
+    made: Pipeline = way(
         samples,
         (lambda _: nn.Identity()) if is_model(network) else partial(new_network, classifier),
         classifier.method_,
@@ -131,6 +131,7 @@ def _pipeline(classifier: Any, samples: TrainingSet, seed: int, stages: Stages, 
         stages=stages,
         **others,
     )
+    return made
 
 
 def fit_epoch(classifier: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:

@@ -169,8 +169,9 @@ class Pipeline:
         if found is None:
             return fitted
         fitted = replace(fitted, audit=found)
+        goes_on = network is not None
         return self.stages.keep(
-            "refined", lambda: self._fit_again(fitted, found, goes_on=network is not None)
+            "refined", lambda: self._fit_again(fitted, self.second_fit(found, goes_on=goes_on))
         )
 
     def audited(self, fitted: PipelineResult) -> Audit | None:
@@ -317,8 +318,7 @@ class Pipeline:
             return False
         return can_stand_side_by_side(self.new_network(self.settings.seed), self.settings)
 
-    def _fit_again(self, first: PipelineResult, audit: Audit, *, goes_on: bool) -> PipelineResult:
-        fit = self.second_fit(audit, goes_on=goes_on)
+    def _fit_again(self, first: PipelineResult, fit: PlannedFit | None) -> PipelineResult:
         if fit is None:
             return first
         kept = replace(first, members=len(fit.seeds), refined=fit.is_believed, plan=fit)
@@ -351,10 +351,11 @@ class PartsPipeline(Pipeline):
         """The fits; the second if the views of the first part know more of what no network learned from."""
         fitted, samples, seed = super().run(network, members), self.samples, self.settings.seed
         beliefs = len(samples.y) * len(samples.classes)
-        if not self.refine or len(samples.classes) < self.least_classes or beliefs > MOST_BELIEFS:
+        few = len(samples.classes) < self.least_classes or not len(aside := samples.aside)
+        if not self.refine or few or beliefs > MOST_BELIEFS:
             return fitted
         assert samples.audits is not None
-        found, aside = next(samples.audits()), samples.aside
+        found = next(samples.audits())
         own = logits_of(fitted.network, samples.x[aside], fitted.preparation)
         if found.mode != "held-out" or not know_more(found.probabilities[aside], own, samples.y[aside]):
             return fitted
@@ -363,9 +364,7 @@ class PartsPipeline(Pipeline):
         weight = np.concatenate([trust for _, trust in soft]) * samples.weight
         method = Softened(Standard(), targets=targets)
         fit = PlannedFit("refined", (self.new_network(seed),), (seed,), method, weight, is_believed=True)
-        result, epochs = self.train(fit)
-        kept = replace(fitted, network=result.model, preparation=result.preparation, epochs=epochs, plan=fit)
-        return replace(kept, refined=True)
+        return self._fit_again(fitted, fit)
 
 
 def _unless_even(weight: Floats) -> Floats | None:

@@ -183,7 +183,7 @@ def test_npz(tmp_path):
         ({"x": np.array([{}, None], dtype=object), "y": np.zeros(2)}, "Python objects"),
         (
             {"x": np.zeros((2, 2)), "y": np.array([0, 5]), "class_names": np.array(["a", "b"])},
-            "labels 5 are not",
+            "labels from 0 to 5 but names 2 classes",
         ),
     ],
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.data.atomic import replacing
+from graylearn.data.npz import read_arrays
 
 SECONDS = 20.0
 """After how long features are written while samples are embedded, should the run be killed; at least twenty
@@ -62,11 +63,10 @@ def as_bytes(sample: Any) -> bytes:
 
 def _read(file: Path) -> _Features:
     """The features by what they are of; none where there is no file, or it is damaged."""
-    try:
-        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as saved:
-            return dict(zip(map(bytes, saved["digests"]), saved["features"], strict=True))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return {}
+    with suppress(OSError, ValueError):
+        saved = read_arrays(file, ("digests", "features"))
+        return dict(zip(map(bytes, saved["digests"]), saved["features"], strict=True))
+    return {}
 
 
 def _write(file: Path, known: _Features) -> None:

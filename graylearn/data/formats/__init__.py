@@ -21,7 +21,6 @@ __all__ = [
     "Format",
     "Origin",
     "file_fingerprint",
-    "format_by_name",
     "format_of",
     "moved_path",
     "suffix_of",
@@ -40,15 +39,10 @@ FORMATS: dict[str, Format] = _collected()
 _SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
 
 
-def format_by_name(path: Path) -> Format | None:
-    """The format of a file that need not be there yet, or of a folder that is; None where none takes it."""
-    return next((each for each in FORMATS.values() if each.takes(path)), None)
-
-
 def format_of(given: str | os.PathLike[str]) -> Format:
     """The format of a file or folder that is there."""
     path = existing(given)
-    found = format_by_name(path)
+    found = next((each for each in FORMATS.values() if each.takes(path)), None)
     if found is not FORMATS["parquet"] and not path.exists() and (files := matching(path)):
         raise DataError(
             f"{path} names {counted(len(files), 'file')}: only Parquet files are read as one table; give one "

@@ -53,13 +53,11 @@ class Npz(Format):
         arrays[label] = arrays[label][change.label_of]
         n = len(change.keep)
         known = {label, origin.columns.group, f"{prefix}ids", *(prefix + name for name in _X_NAMES)}
-        cut = (
-            name for name, values in arrays.items() if values.shape[:1] == (n,) and name.startswith(prefix)
-        )
-        one_each = {
-            label,
-            *(name for name in cut if not name.startswith(others) and name not in _CLASS_NAMES),
-        }
+        one_each = {label} | {
+            name
+            for name, values in arrays.items()
+            if values.shape[:1] == (n,) and name.startswith(prefix) and not name.startswith(others)
+        } - {*_CLASS_NAMES}
         x = _one_of(arrays, [prefix + name for name in _X_NAMES])
         if x is not None and n in x.shape[1:] and (doubtful := sorted(one_each - known)):
             told = f"may hold an entry for each of {n} samples or for each of {n} features"
@@ -98,15 +96,14 @@ def _samples(arrays: dict[str, np.ndarray], path: Path, options: ReadOptions) ->
                 f"{path} holds {', '.join(arrays)} and no labels: save them as y in an .npz file;",
                 Hint("label", None, "if another array of it has them"),
             )
-    names = _one_of(arrays, _CLASS_NAMES)
-    name, ids, classes = str(path), arrays.get(f"{prefix}ids"), options.classes
-    if names is None or not options.labelled or y is None or np.asarray(y).dtype.kind not in "iu":
-        return as_samples(x, y, name=name, ids=ids, classes=classes, labelled=options.labelled)
-    if classes is not None:  # a saved model's order of the same classes
-        y = _named(np.asarray(y), names, path)
-        return as_samples(x, y, name=name, ids=ids, classes=classes)
-    numbered = as_samples(x, y, name=name, ids=ids, classes=range(len(names)))
-    return Samples(numbered.x, numbered.y, tuple(names.tolist()), numbered.ids, numbered.kind)
+    names, classes = _one_of(arrays, _CLASS_NAMES), options.classes
+    if names is not None and options.labelled and np.asarray(y).dtype.kind in "iu":
+        y, known = np.asarray(y), tuple(names.tolist())
+        if y.size and (y.min() < 0 or y.max() >= len(known)):
+            raise DataError(f"{path} has labels from {y.min()} to {y.max()} but names {len(known)} classes")
+        y, classes = names.astype(object)[y], known if classes is None else classes
+    ids = arrays.get(f"{prefix}ids")
+    return as_samples(x, y, name=str(path), ids=ids, classes=classes, labelled=options.labelled)
 
 
 def _array_called(name: Any, arrays: dict[str, np.ndarray], path: Path, what: str) -> np.ndarray:
@@ -151,13 +148,6 @@ def _other_splits(arrays: dict[str, np.ndarray], own: str) -> tuple[str, ...]:
                 if labels is not None and x is not None and arrays[name].shape[1:] == x.shape[1:]:
                     found.append(prefix)
     return tuple(found)
-
-
-def _named(y: np.ndarray, names: np.ndarray, path: Path) -> np.ndarray:
-    if y.min() < 0 or y.max() >= len(names):
-        raise DataError(f"{path} has labels from {y.min()} to {y.max()} but names {len(names)} classes")
-    named: np.ndarray = names.astype(object)[y]
-    return named
 
 
 def _one_of(arrays: dict[str, np.ndarray], names: Iterable[str]) -> np.ndarray | None:

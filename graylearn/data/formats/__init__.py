@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-from pathlib import Path
 
 from graylearn.data.formats._base import NAMELESS, TABLES, Change, Format, Origin
 from graylearn.data.formats._files import COMPRESSIONS, file_fingerprint, moved_path, suffix_of

@@ -84,11 +84,6 @@ def test_the_next_command_names_what_apply_can_write(tmp_path, data, clean):
     assert apply_command(prepared, Path("run")) == f"graylearn apply run decisions.csv --out {clean}"
 
 
-def test_notes_on_the_data_reach_the_report(made):
-    notes = payload_of(made / "run")["reading"]
-    assert any(note.startswith("column 'bought' is text, read as dates") for note in notes), notes
-
-
 @pytest.mark.parametrize("listed", [False, True], ids=["folder", "table"])
 def test_pictures_are_shown_whole(tmp_path, listed):
     rng = np.random.default_rng(0)

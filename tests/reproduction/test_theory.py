@@ -1,25 +1,20 @@
-"""The identity to the last digits, the bounds by hand, the discrepancy where the truth is known."""
+"""The identity to the last digits, the bounds by hand."""
 
 import math
 from dataclasses import replace
 from decimal import Decimal, localcontext
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
 
-from graylearn.errors import SettingsError
 from graylearn.losses import gray_loss
 from reproduction.theory import (
     Assumptions,
-    discrepancy,
     gray_bound,
     lambda_limit,
-    layer_norms,
     remainder,
     standard_bound,
 )
@@ -147,41 +142,3 @@ def test_the_printed_bounds_meet_where_the_docstring_says_and_not_at_the_printed
     printed = lambda_limit(given_norms, log_sum_exp=2.0)
     assert printed > meeting
     assert gray_bound(given_norms, printed).total > standard_bound(given_norms).total
-
-
-def test_layer_norms_of_a_convolution_are_those_of_the_matrix_it_stands_for():
-    model = nn.Sequential(nn.Conv2d(2, 4, 3, stride=2, groups=2, bias=False), nn.BatchNorm2d(4), nn.Flatten())
-    model.train()
-    model[1].eval()
-    # The matrix of the convolution, column by column: what it makes of each unit image.
-    matrix = model[0](torch.eye(2 * 7 * 9).view(-1, 2, 7, 9)).flatten(1)
-    assert layer_norms(model, torch.zeros(3, 2, 7, 9)) == pytest.approx([matrix.norm().item()], rel=1e-5)
-    assert model.training
-    assert not model[1].training
-    with pytest.raises(SettingsError, match="give a batch as example="):
-        layer_norms(model)
-    with pytest.raises(SettingsError, match="no linear or convolutional layer"):
-        layer_norms(nn.ReLU())
-
-
-@pytest.mark.parametrize("loss_bound", [None, 3.0])
-def test_discrepancy_finds_the_supremum_where_it_can_be_worked_out(loss_bound):
-    # Five places, three labels. Risks are linear in each place's loss, so the supremum over all functions is
-    # found place by place: for losses 1 - q the best answer is one sure label.
-    generator = np.random.default_rng(0)
-    p_a, p_b = generator.dirichlet(np.full(15, 0.3), size=2).reshape(2, 5, 3)
-    samples = []
-    for p in (p_a, p_b):
-        drawn = generator.choice(15, size=6000, p=p.ravel())
-        samples += [np.eye(5)[drawn // 3], drawn % 3]
-    found = discrepancy(*samples, loss_bound=loss_bound, steps=100, learning_rate=2e-2)
-    if loss_bound is None:
-        truth = [(p_b - p_a).max(1).sum(), (p_a - p_b).max(1).sum()]
-    else:
-        grid = [(i / 60, j / 60, (60 - i - j) / 60) for i in range(61) for j in range(61 - i)]
-        losses = -np.log(np.exp(-loss_bound) + (1 - np.exp(-loss_bound)) * np.array(grid))  # (answers, 3)
-        truth = [(losses @ (p_a - p_b).T).max(0).sum(), (losses @ (p_b - p_a).T).max(0).sum()]
-    scale = loss_bound or 1.0
-    assert found.gaps == pytest.approx(truth, abs=0.03 * scale)
-    assert found.value == max(found.gaps)
-    assert 0 < found.error < 0.02 * scale

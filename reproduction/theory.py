@@ -1,6 +1,7 @@
-"""The paper's two generalisation bounds and its condition on lambda, as the authors state them.
+"""The paper's theory as numbers: the exact identity of the Gray loss, and the two bounds as printed.
 
-They are computed as they stand; each docstring says what is known to be wrong, docs/how/loss.md why.
+The bounds and the condition on lambda are computed as the authors state them; each docstring says what is
+known to be wrong, docs/how/loss.md why.
 """
 
 from __future__ import annotations
@@ -9,10 +10,33 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
 from graylearn.errors import SettingsError
+from graylearn.losses import complementary_loss
+from graylearn.losses.reference import confidence_and_doubt
 
 CROSS_ENTROPY_LIPSCHITZ = math.sqrt(2.0)
 """Cross entropy's Lipschitz constant in the logits: its gradient Q - e_y is no longer than sqrt(2)."""
+
+
+def remainder(logits: Tensor, target: Tensor, *, confidence: str | Tensor = "max") -> Tensor:
+    """What the Gray loss adds to cross entropy, a sample: r = (1 - C)(L_C - L_G), so that L_M = L_G + r.
+
+    `logits` are (N, K, ...), `target` (N, ...); the result has the shape of `target`. C is a constant in
+    the gradient, as in the loss. r <= 0 always (but for rounding), since the product of 1 - Q_k over the
+    classes other than the label is at least the label's Q_y; r = 0 for K = 2.
+
+    Errata: the paper's Theorem 2 prints the integral of -log L_G where that of L_G is meant, and Q_y for
+    Q_k in the sum within r; the display in its proof drops a log. Mended, its r is this one with C = Q_y.
+    """
+    with torch.no_grad():
+        log_probs = logits.log_softmax(1)
+        _, doubt = confidence_and_doubt(log_probs, target.unsqueeze(1), confidence)
+    rejected = complementary_loss(logits, target, reduction="none")
+    return doubt.squeeze(1) * (rejected - F.cross_entropy(logits, target, reduction="none"))
 
 
 @dataclass(frozen=True)
@@ -26,11 +50,11 @@ class Assumptions:
     num_classes: int
     """K."""
     norms: Sequence[float]
-    """M_1 ... M_d, bounds on the Frobenius norms of the weight matrices: see `layer_norms`."""
+    """M_1 ... M_d, bounds on the Frobenius norms of the weight matrices."""
     input_norm: float
     """B, a bound on the Euclidean norm of an input."""
     discrepancy: float
-    """d_H(P_I, P_O): see `discrepancy`."""
+    """d_H(P_I, P_O) = sup_h |risk_I(h) - risk_O(h)|: how differently one network can fare on the two."""
     loss_bound: float
     """c, a bound on the loss."""
     lipschitz: float = CROSS_ENTROPY_LIPSCHITZ
@@ -47,9 +71,7 @@ class Assumptions:
         if self.num_classes < 2:
             raise SettingsError(f"num_classes is {self.num_classes}, expected at least 2")
         if not self.norms or min(self.norms) < 0:
-            raise SettingsError(
-                f"norms are {tuple(self.norms)}, expected one non-negative number a layer: use layer_norms"
-            )
+            raise SettingsError(f"norms are {tuple(self.norms)}, expected one non-negative number per layer")
         if not 0 < self.delta < 1:
             raise SettingsError(f"delta is {self.delta}, expected a probability in (0, 1): 0.05 is common")
         for name in ("input_norm", "discrepancy", "loss_bound", "lipschitz"):

@@ -14,6 +14,7 @@ from graylearn.errors import SettingsError, first_line
 from graylearn.methods import Method
 from graylearn.methods.base import Output
 from graylearn.torch_internals import allow_recompiling
+from graylearn.training import seeding
 from graylearn.training.networks import FeatureTap, as_output, batch_norms
 from graylearn.training.processes import Group
 from graylearn.training.settings import Settings
@@ -50,19 +51,14 @@ class Learner:
 @contextlib.contextmanager
 def _each(modules: Sequence[nn.Module], **changed: bool) -> Iterator[None]:
     """Set attributes of modules, and restore them afterwards."""
-    before = [{name: getattr(module, name) for name in changed} for module in modules]
+    before = [(module, name, getattr(module, name)) for name in changed for module in modules]
     try:
-        for module in modules:
-            _set(module, changed)
+        for module, name, _ in before:
+            setattr(module, name, changed[name])
         yield
     finally:
-        for module, kept in zip(modules, before, strict=True):
-            _set(module, kept)
-
-
-def _set(module: nn.Module, values: dict[str, bool]) -> None:
-    for name, value in values.items():
-        setattr(module, name, value)
+        for module, name, value in before:
+            setattr(module, name, value)
 
 
 class ModuleLearner(Learner):
@@ -130,15 +126,13 @@ class ModuleLearner(Learner):
                     for value in self._learned():
                         value.grad = None if value.grad is None else value.grad.clone()
                 torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
-        if inputs.shape[0] == 1 and self.norms:
-            return self._forward_lone(inputs)
-        with self._autocast():
-            return as_output(network(inputs))
+        return self._pass(network, inputs)
 
-    def _forward_lone(self, inputs: Tensor) -> Output:
-        """The pass of a single sample, which has no variance: batch norm uses its running statistics."""
-        with _each(self.norms, training=False), self._autocast():
-            return as_output(self.network(inputs))
+    def _pass(self, network: Callable[[Tensor], Any], inputs: Tensor, **norms: bool) -> Output:
+        if inputs.shape[0] == 1 and self.norms:  # it has no variance: batch norm uses its running statistics
+            network, norms = self.network, {"training": False}
+        with _each(self.norms, **norms), self._autocast():
+            return as_output(network(inputs))
 
     def forward_again(self, inputs: Tensor, model: int = 0) -> Output:
         """A further pass within the same step; not through CUDA graphs, which would overwrite the first.
@@ -150,10 +144,7 @@ class ModuleLearner(Learner):
         network: Callable[[Tensor], Any] = self.network
         if self.compiled is not None and self.keeps_outputs and len(inputs) == self.compiled_size:
             network = self.compiled
-        if inputs.shape[0] == 1 and self.norms:
-            return self._forward_lone(inputs)
-        with _each(self.norms, track_running_stats=False), self._autocast():
-            return as_output(network(inputs))
+        return self._pass(network, inputs, track_running_stats=False)
 
     def gather(self, losses: Tensor, weight: Tensor) -> None:
         """Add the gradient of sum(weight * losses) to what was gathered since the last step."""
@@ -286,22 +277,20 @@ def warm_up(learner: ModuleLearner, example: Tensor, batch_size: int) -> None:
     """Compile forward and backward now, on copies of an example; weights and buffers stay as they were."""
     network = learner.network
     before = {name: buffer.clone() for name, buffer in network.named_buffers()}
-    rng = torch.get_rng_state(), torch.cuda.get_rng_state() if learner.device.type == "cuda" else None
     inputs = example[torch.arange(batch_size, device=example.device) % len(example)]
     if example.ndim == 4:
         inputs = inputs.to(memory_format=torch.channels_last)
     was_training = network.training
     learner.start_training()
     learner.optimizer.zero_grad(set_to_none=True)  # gradients that another run left must not be added to
+    passes = 1 if learner.keeps_outputs else 3  # CUDA graphs are recorded on the second
     try:
-        for _ in range(3 if not learner.keeps_outputs else 1):  # CUDA graphs are recorded on the second pass
-            learner.forward(inputs).logits.float().mean().backward()  # type: ignore[no-untyped-call]
-            learner.optimizer.zero_grad(set_to_none=True)
+        with seeding.seeded(0, learner.device):  # so that it draws from no stream of the run
+            for _ in range(passes):
+                learner.forward(inputs).logits.float().mean().backward()  # type: ignore[no-untyped-call]
+                learner.optimizer.zero_grad(set_to_none=True)
     finally:
         network.train(was_training)
         with torch.no_grad():
             for name, buffer in network.named_buffers():
                 buffer.copy_(before[name])
-        torch.set_rng_state(rng[0])
-        if rng[1] is not None:
-            torch.cuda.set_rng_state(rng[1])

@@ -108,8 +108,11 @@ class Record(NamedTuple):
     """None of a blank line."""
 
 
-def records_of(text: str, separator: str) -> Iterator[Record]:
-    """What delimited text holds, in order: slow but exact, which pyarrow is not."""
+def records_of(text: str, separator: str, strict: bool = False) -> Iterator[Record]:
+    """What delimited text holds, in order: slow but exact, which pyarrow is not.
+
+    strict: a csv.Error where quotes are not as the csv module writes them.
+    """
     begins, taken = 1, list[str]()
 
     def lines() -> Iterator[str]:
@@ -117,8 +120,8 @@ def records_of(text: str, separator: str) -> Iterator[Record]:
             taken.append(line)
             yield line
 
-    with any_field_size():
-        for cells in csv.reader(lines(), delimiter=separator):
+    with _any_field_size():
+        for cells in csv.reader(lines(), delimiter=separator, strict=strict):
             yield Record(begins, "".join(taken), cells)
             begins += len(taken)
             taken.clear()
@@ -139,7 +142,7 @@ def unclosed(raw: bytes, separator: str) -> Record | None:
 
 
 @contextmanager
-def any_field_size() -> Iterator[None]:
+def _any_field_size() -> Iterator[None]:
     """Lift the csv module's limit on the length of a cell, which a long text exceeds, for a while."""
     with _LIMIT:
         before = csv.field_size_limit(_LONGEST)

@@ -14,12 +14,11 @@ other field is taken as it stands. page/csv.js writes by the same rule.
 from __future__ import annotations
 
 import csv
-import io
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from graylearn.data.cells import any_field_size, guessed_separator, separator_line
+from graylearn.data.cells import guessed_separator, records_of, separator_line
 from graylearn.data.csv_files import unguarded
 from graylearn.errors import DataError
 
@@ -96,10 +95,8 @@ def _rows(text: str, path: Path) -> list[list[str]]:
     text = text.removeprefix(line)
     if not text.strip():
         raise DataError(f"{path} is empty: expected a CSV of {', '.join(COLUMNS)}")
-    delimiter = told or guessed_separator(text)
     try:
-        with any_field_size():
-            return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+        return [each.cells for each in records_of(text, told or guessed_separator(text), strict=True)]
     except csv.Error as error:
         raise DataError(f"{path} is not a CSV of decisions ({error}): download it again") from error
 

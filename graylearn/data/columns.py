@@ -183,7 +183,8 @@ def _guessed_label(table: RawTable, rest: list[Column], all_else_is_known: bool)
 def _likely_labels(table: RawTable, columns: list[Column], named: list[Column]) -> dict[Column, str]:
     """Columns that repeat few values, or those that are named like labels, and how many each has, the fewest
     first."""
-    distinct = {name: len(set(table.frame[name].astype(str))) for name in named or columns}
+    texts = {name: table.frame[name].dropna().astype(str) for name in named or columns}
+    distinct = {name: len(set(each.str.strip()) - {""}) for name, each in texts.items()}
     most = max(2, min(200, len(table.frame) // 3))
     likely = named or [name for name in distinct if 2 <= distinct[name] <= most]
     ordered = sorted(likely, key=distinct.__getitem__)[:10]

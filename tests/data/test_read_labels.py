@@ -105,6 +105,10 @@ def test_header_or_not(csv, content, columns):
 def test_label_is_never_guessed_in_doubt(csv):
     with pytest.raises(DataError, match=r"no column is plainly the label; pass label= with one of: a, b, c"):
         read(csv("a,b,c\n1,2,x\n"))
+    with pytest.raises(
+        DataError, match=r"label='c' if it is that column \(2 different values\)"
+    ):  # an empty cell is none
+        read(csv("a,b,c\n" + "".join(f"{row},{row},{('x', 'y', '')[row % 3]}\n" for row in range(9))))
     with pytest.raises(DataError, match=r"both 'class' and 'target' could be the label"):
         read(csv("a,class,target\n1,2,x\n"))
     with pytest.raises(

@@ -150,7 +150,12 @@ class History:
 
         NaN for samples seen in none of them; all NaN before the first epoch is complete.
         """
-        return self._mean(self._label, epochs)
+        total = torch.zeros(self.num_samples, device=self._label.device)
+        count = torch.zeros_like(total)
+        for row in self._rows()[-epochs:].tolist():  # one at a time, for memory's sake
+            total += self._label[row].float().nan_to_num(0.0)
+            count += ~self._label[row].isnan()
+        return total / count
 
     @property
     def kept_epochs(self) -> NDArray[np.int64]:
@@ -180,29 +185,7 @@ class History:
 
     def mean_label_confidence(self) -> NDArray[np.float32]:
         """(num_samples,) mean over epochs of the probability of the given label: low = does not belong."""
-        return self._mean(self._label).cpu().numpy()
-
-    def mean_max_confidence(self) -> NDArray[np.float32]:
-        """(num_samples,) mean over epochs of the largest probability."""
-        return self._mean(self._max).cpu().numpy()
-
-    def std_label_confidence(self) -> NDArray[np.float32]:
-        """(num_samples,) standard deviation over epochs of the probability of the given label."""
-        spread = self._mean(self._label, power=2) - self._mean(self._label).square()
-        return spread.clamp_min(0.0).sqrt().cpu().numpy()
-
-    def last_label_confidence(self) -> NDArray[np.float32]:
-        """(num_samples,) probability of the given label in the last complete epoch."""
-        return self.recent_label_confidence(1).cpu().numpy()
-
-    def _mean(self, values: Tensor, epochs: int = 0, power: int = 1) -> Tensor:
-        """(num_samples,) the mean over the last `epochs`, or all; NaN for samples seen in none of them."""
-        total = torch.zeros(self.num_samples, device=values.device)
-        count = torch.zeros_like(total)
-        for row in self._rows()[-epochs:].tolist():  # one at a time, for memory's sake
-            total += values[row].float().nan_to_num(0.0) ** power
-            count += ~values[row].isnan()
-        return total / count
+        return self.recent_label_confidence(len(self._label)).cpu().numpy()
 
     def _rows(self) -> NDArray[np.int64]:
         return self.kept_epochs % len(self._label)

@@ -38,9 +38,6 @@ def test_all_epochs_are_kept_in_compact_arrays():
     np.testing.assert_allclose(history.max_confidence, probabilities.max(2), atol=5e-4)
     np.testing.assert_array_equal(history.predicted, probabilities.argmax(2))
     np.testing.assert_allclose(history.mean_label_confidence(), label.mean(0), atol=5e-4)
-    np.testing.assert_allclose(history.mean_max_confidence(), probabilities.max(2).mean(0), atol=5e-4)
-    np.testing.assert_allclose(history.std_label_confidence(), label.std(0), atol=2e-3)
-    np.testing.assert_allclose(history.last_label_confidence(), label[-1], atol=5e-4)
     np.testing.assert_allclose(history.recent_label_confidence(2), label[-2:].mean(0), atol=5e-4)
     np.testing.assert_allclose(history.recent_label_confidence(50), label.mean(0), atol=5e-4)
 

@@ -65,7 +65,7 @@ def test_a_shuffling_dataloader_keeps_its_batches_and_knows_its_samples():
     np.testing.assert_array_equal(result.history.label_confidence, again.history.label_confidence)
     # the last epoch's confidences belong to the right samples: nearly those of the trained network
     final = torch.softmax(torch.from_numpy(result.predict_logits(x)), 1).gather(1, y[:, None])[:, 0]
-    assert np.corrcoef(final, result.history.last_label_confidence())[0, 1] > 0.95
+    assert np.corrcoef(final, result.history.label_confidence[-1])[0, 1] > 0.95
 
 
 def test_a_loader_may_drop_its_last_batch_and_every_sample_keeps_its_label():

@@ -18,9 +18,9 @@ HALVES = ("design", "aside")
 Made = Callable[[], Case]
 
 
-def _case(x: np.ndarray, y: np.ndarray, one_true_class: bool) -> Case:
+def _case(x: np.ndarray, y: np.ndarray) -> Case:
     y = renumbered(y)
-    return Case(np.asarray(x, dtype=np.float32), y, y, int(y.max()) + 1, one_true_class)
+    return Case(np.asarray(x, dtype=np.float32), y, y, int(y.max()) + 1)
 
 
 def _some(
@@ -45,7 +45,7 @@ def _part(
         x, y = _some(x, y, random, classes, rows)
         if directions is not None:
             x = x @ random.normal(size=(x.shape[1], directions)).astype(np.float32)
-        return _case(x, y, True)
+        return _case(x, y)
 
     return made
 
@@ -61,7 +61,7 @@ def _two_kinds(source: str, folders: Folders, seed: list[int], share: float) -> 
         labels = (int(y.max()) + 1) // 2
         second = y >= labels
         kept = ~second | ((y % labels < labels // 2) & (random.random(len(y)) < share / (1.0 - share)))
-        return _case(x[kept], y[kept] % labels, True)
+        return _case(x[kept], y[kept] % labels)
 
     return made
 
@@ -70,7 +70,7 @@ def _look_alike(folders: Folders, digits: tuple[int, ...], rows: int, seed: list
     def made() -> Case:
         x, y, _ = embedded("digits", folders)
         kept = np.random.default_rng(seed).permutation(np.flatnonzero(np.isin(y, digits)))[:rows]
-        return _case(x[kept], y[kept], True)
+        return _case(x[kept], y[kept])
 
     return made
 
@@ -84,7 +84,7 @@ def _pixels(name: str, folders: Folders, seed: list[int], classes: int, rows: in
             images, y = file["test_x"], file["test_y"]
         x, y = _some(images, y, random, classes, rows)
         grey = x.astype(np.float32).mean(axis=3).reshape(len(x), 16, 2, 16, 2).mean(axis=(2, 4))
-        return _case(grey.reshape(len(x), -1), y, True)
+        return _case(grey.reshape(len(x), -1), y)
 
     return made
 
@@ -103,7 +103,7 @@ def _table(name: str, folders: Folders, seed: list[int], rows: int) -> Made:
         x = frame.to_numpy(dtype=np.float64)
         low, high = np.nanquantile(x, [0.001, 0.999], axis=0)  # sentinels such as -9999
         random = np.random.default_rng(seed)
-        return _case(*_some(np.clip(x, low, high), samples.y, random, 10, rows), False)
+        return _case(*_some(np.clip(x, low, high), samples.y, random, 10, rows))
 
     return made
 
@@ -115,14 +115,14 @@ def _beats(folders: Folders, seed: list[int], rows: int) -> Made:
         kept = np.concatenate(
             [random.permutation(np.flatnonzero(samples.y == k))[: rows // 5] for k in range(5)]
         )
-        return _case(np.asarray(samples.x)[kept], samples.y[kept], False)
+        return _case(np.asarray(samples.x)[kept], samples.y[kept])
 
     return made
 
 
 def _bundled(name: str) -> Made:
     def made() -> Case:
-        return _case(*getattr(datasets, f"load_{name}")(return_X_y=True), False)
+        return _case(*getattr(datasets, f"load_{name}")(return_X_y=True))
 
     return made
 
@@ -135,7 +135,7 @@ def _blobs(seed: list[int], classes: int, columns: int, spread: float, rows: int
         centre = random.normal(size=(classes + classes // 2, columns))
         group = random.integers(0, len(centre), rows)
         x = centre[group] + spread * random.normal(size=(rows, columns))
-        return _case(x, group % classes, False)
+        return _case(x, group % classes)
 
     return made
 
@@ -149,7 +149,7 @@ def _corners(seed: list[int], classes: int, columns: int, apart: float, rows: in
             rows, columns, n_informative=min(8, columns), n_redundant=0, n_classes=classes, class_sep=apart,
             n_clusters_per_class=2, flip_y=0.0, random_state=number,
         )  # fmt: skip
-        return _case(x, y, False)
+        return _case(x, y)
 
     return made
 
@@ -162,7 +162,7 @@ def _cut(seed: list[int], classes: int, columns: int, rows: int) -> Made:
         x = random.normal(size=(rows, columns))
         along = x[:, 0] + 0.3 * x[:, 1]
         edges = np.quantile(along, np.linspace(0, 1, classes + 1)[1:-1])
-        return _case(x, np.searchsorted(edges, along), False)
+        return _case(x, np.searchsorted(edges, along))
 
     return made
 
@@ -228,13 +228,12 @@ def _cut_down(made: Made, ratio: int, rows: int, seed: list[int]) -> Made:
 
     def cut() -> Case:
         case, random = made(), np.random.default_rng(seed)
-        assert case.x is not None
         largest = int(np.bincount(case.y).argmax())
         most = min(rows, int((case.y == largest).sum()))
         sizes = {k: most if k == largest else max(4, most // ratio) for k in range(case.num_classes)}
         kept = np.concatenate([random.permutation(np.flatnonzero(case.y == k))[:n] for k, n in sizes.items()])
         kept = random.permutation(kept)
-        return _case(case.x[kept], case.y[kept], case.one_true_class)
+        return _case(case.x[kept], case.y[kept])
 
     return cut
 
@@ -249,10 +248,10 @@ def _seldom(seed: list[int], rows: int, positive: float, columns: int, steep: fl
                 rows, columns, n_informative=4, n_redundant=0, weights=[1.0 - positive], flip_y=0.0,
                 class_sep=random.uniform(0.6, 1.6), random_state=int(random.integers(1 << 30)),
             )  # fmt: skip
-            return _case(x, y, False)
+            return _case(x, y)
         x = random.normal(size=(rows, columns))
         chance = steep * (x[:, 0] + 0.7 * x[:, 1] - 0.5 * x[:, 2] * x[:, 3]) + random.logistic(size=rows)
-        return _case(x, chance > np.quantile(chance, 1.0 - positive), False)
+        return _case(x, chance > np.quantile(chance, 1.0 - positive))
 
     return made
 
@@ -264,7 +263,7 @@ def _tails(seed: list[int], classes: int, freedom: float, apart: float, rows: in
         random = np.random.default_rng(seed)
         y = random.integers(classes, size=rows)
         centre = apart * np.linalg.qr(random.normal(size=(4, 4)))[0][:classes]
-        return _case(centre[y] + random.standard_t(freedom, size=(rows, 4)), y, False)
+        return _case(centre[y] + random.standard_t(freedom, size=(rows, 4)), y)
 
     return made
 

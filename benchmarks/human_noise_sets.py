@@ -19,32 +19,23 @@ from graylearn.errors import DataError
 
 ROWS = 2400
 """Rows of a set at most, but for the labels of CIFAR-10N."""
-RATES = (0.05, 0.1, 0.2, 0.4)
 ONE_TRUE_CLASS = ("digits", "cifar10", "tiny-imagenet", "banking77")
 """Sources of photos, scans and sentences: each sample has one class that a person could tell."""
 PEOPLE = ("worst", "aggregate", "random1")
 """Labels of CIFAR-10N: the worst of three annotators, their majority, the first of them."""
-NETWORKS = ("resnet18", "swin", "efficientnet")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A training set, or the probabilities that networks gave it, and the truth about its labels."""
+    """A training set, and the truth about its labels."""
 
-    x: np.ndarray | None
-    """(N, D) features, None where there are only probabilities."""
+    x: np.ndarray
+    """(N, D) features."""
     y: np.ndarray
     """(N,) given labels 0..K-1."""
     true_y: np.ndarray
     """(N,) the class the sample belongs to, -1 where it belongs to none."""
     num_classes: int
-    one_true_class: bool
-    probabilities: np.ndarray | None = None
-    """(N, K) out-of-sample probabilities from elsewhere."""
-
-    @property
-    def bad(self) -> np.ndarray:
-        return np.asarray(self.y != self.true_y)
 
 
 @dataclass(frozen=True)
@@ -149,7 +140,7 @@ def few_classes(name: str, classes: int, noise: str, rate: float, seed: int, fol
     random = np.random.default_rng([seed, classes])
     kept = np.isin(y, random.permutation(int(y.max()) + 1)[:classes])
     x, y = x[kept], renumbered(y[kept])
-    return Case(x, NOISES[noise](x, y, rate, random).astype(np.int64), y, classes, True)
+    return Case(x, NOISES[noise](x, y, rate, random).astype(np.int64), y, classes)
 
 
 def noisy(name: str, noise: str, rate: float, seed: int, folders: Folders) -> Case:
@@ -157,7 +148,7 @@ def noisy(name: str, noise: str, rate: float, seed: int, folders: Folders) -> Ca
     x, y = drawn_source(name, folders, seed)
     random = np.random.default_rng([seed, round(1000 * rate), list(NOISES).index(noise)])
     given = NOISES[noise](x, y, rate, random)
-    return Case(x, given.astype(np.int64), y, int(y.max()) + 1, name in ONE_TRUE_CLASS)
+    return Case(x, given.astype(np.int64), y, int(y.max()) + 1)
 
 
 def people(labels: str, seed: int, folders: Folders, rows: int = 4000) -> Case:
@@ -168,22 +159,14 @@ def people(labels: str, seed: int, folders: Folders, rows: int = 4000) -> Case:
         given, clean = file[labels][source[kept]], file["clean"][source[kept]]
     if not np.array_equal(clean, y[kept]):
         raise ValueError("the CIFAR-10 features are not in the order of CIFAR-10's training set")
-    return Case(x[kept], given.astype(np.int64), clean.astype(np.int64), 10, True)
-
-
-def given_networks(labels: str, network: str, folders: Folders) -> Case:
-    """Out-of-sample probabilities of a network trained on people's labels; no features."""
-    with np.load(folders.data / "cifar-10n" / f"probabilities-{labels}-{network}.npz") as file:
-        p = file["p"].astype(np.float64)
-        given, clean = file["label"].astype(np.int64), file["clean"].astype(np.int64)
-    return Case(None, given, clean, 10, True, p / p.sum(axis=1, keepdims=True))
+    return Case(x[kept], given.astype(np.int64), clean.astype(np.int64), 10)
 
 
 def foreign(cell: str, setting: str, seed: int, folders: Folders) -> Case:
     """A cell of audit_cells.py: foreign samples, and flips with `mix`."""
     made = audit_cells.make(cell, setting, seed, folders.data, folders.features)
     x = np.asarray(made.x)
-    return Case(x, made.y, made.true_y, len(made.classes), cell in ONE_TRUE_CLASS)
+    return Case(x, made.y, made.true_y, len(made.classes))
 
 
 _ALSO_IN_CIFAR = (
@@ -216,7 +199,7 @@ def _with_foreign(
     given = label_of[group[:count]] if labels == "specific" else drawn
     return replace(
         inside,
-        x=np.concatenate([np.asarray(inside.x), x[:count]]),
+        x=np.concatenate([inside.x, x[:count]]),
         y=np.concatenate([inside.y, given]).astype(np.int64),
         true_y=np.concatenate([inside.true_y, np.full(count, -1)]).astype(np.int64),
     )
@@ -227,7 +210,7 @@ def foreign_photos(labels: str, seed: int, folders: Folders, share: float = 0.2)
     x, y, _ = embedded("cifar10", folders)
     random = np.random.default_rng([seed, 77])
     inside = random.permutation(len(y))[:ROWS]
-    own = Case(x[inside], y[inside], y[inside], 10, True)
+    own = Case(x[inside], y[inside], y[inside], 10)
     return _with_foreign(own, *_other_photos(folders, random), share, labels, random)
 
 

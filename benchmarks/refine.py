@@ -11,7 +11,7 @@ same size on the dirty labels ("standard x5") and the true ones ("oracle x5").
 
 One JSON line a cell, setting, seed and method. A run that was cut short, by hand or by `--time-limit`, goes
 on where it was; rows of another REVISION are neither continued nor shown. benchmarks/refine_tables.py makes
-the tables of docs/lab/refinement.md from the output; `--summary` prints them and measures nothing.
+the tables of docs/lab/refinement.md from the output.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ from joblib import Parallel, delayed, parallel_config
 
 from benchmarks import audit_cells as cells
 from benchmarks import record, refine_tables
-from graylearn.data import Contaminated
+from benchmarks.audit_cells import Split
 from graylearn.data.order import canonical_order
-from graylearn.data.splits import stratified_choice
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.networks import build_network, member_seeds, training_settings
@@ -58,27 +57,8 @@ METHODS = (
 )  # fmt: skip
 
 
-class Split:
-    """One contaminated training set, and clean samples to test on."""
-
-    def __init__(self, cell: str, setting: str, seed: int, args: argparse.Namespace) -> None:
-        source = cells.CELLS[cell](args.data, args.features)
-        count = min(MAX_TEST, len(source.y) // 3)
-        test = np.zeros(len(source.y), dtype=bool)
-        test[stratified_choice(source.y, count, seed)] = True
-        part = cells.Source(source.x[~test], source.y[~test], source.ood_x, source.ood_group)
-        if setting in cells.HARD:
-            self.data: Contaminated = cells._hard(part, setting, seed)
-        else:
-            self.data = cells._mixed(part, cells.SETTINGS[setting], seed)
-        classes = np.asarray(self.data.classes)
-        known = np.isin(source.y[test], classes)
-        self.test_x = source.x[test][known].astype(np.float32)
-        self.test_y = np.searchsorted(classes, source.y[test][known])
-        self.x, self.y, self.seed = np.asarray(self.data.x), self.data.y, seed
-
-    def accuracy(self, predicted: np.ndarray) -> float:
-        return float(100 * np.mean(predicted == self.test_y))
+def split_of(cell: str, setting: str, seed: int, args: argparse.Namespace) -> Split:
+    return Split(cells.CELLS[cell](args.data, args.features), cells.SETTINGS[setting], seed, MAX_TEST)
 
 
 def classifier(split: Split, **parameters: Any) -> GrayClassifier:
@@ -181,7 +161,7 @@ def measure(
     """Rows of all methods on one set. A method that fails has its error in the row, and no accuracy."""
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    split = Split(cell, setting, seed, args)
+    split = split_of(cell, setting, seed, args)
     together = [method for method in methods if method in STACKED]
     found = side_by_side(split, together) if together else {}
     for method in methods:
@@ -214,8 +194,6 @@ def plan(args: argparse.Namespace) -> Iterator[tuple[str, str, int, list[str]]]:
     for seed in args.seeds:
         for setting in args.settings:
             for cell in args.cells:
-                if setting in cells.HARD and cell not in cells.HARD_CELLS:
-                    continue
                 left = [m for m in args.methods if (cell, setting, seed, m) not in done]
                 if left:
                     yield cell, setting, seed, left
@@ -223,12 +201,11 @@ def plan(args: argparse.Namespace) -> Iterator[tuple[str, str, int, list[str]]]:
 
 def main() -> None:
     parser = record.described(__doc__)
-    every = [*cells.SETTINGS, *cells.HARD]
     default = Path(os.environ.get("GRAYLEARN_DATA", "data"))
     parser.add_argument("--data", type=Path, default=default, help="folder of the tables")
     parser.add_argument("--features", type=Path, default=default / "features", help="folder of the features")
     parser.add_argument("--cells", nargs="+", default=list(cells.CELLS), choices=list(cells.CELLS))
-    parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=every)
+    parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=list(cells.SETTINGS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--out", type=Path, default=refine_tables.RESULTS)
@@ -241,22 +218,21 @@ def main() -> None:
         except ImportError as error:
             print(f"cleanlab cannot be used ({error}): its rows are left out", file=sys.stderr)
             args.methods.remove("cleanlab")
-    if not args.summary:
-        began, left = time.monotonic(), list(plan(args))
+    began, left = time.monotonic(), list(plan(args))
 
-        def in_time() -> Iterator[tuple[str, str, int, list[str]]]:
-            for task in left:
-                if args.time_limit is not None and time.monotonic() - began > args.time_limit:
-                    return
-                yield task
+    def in_time() -> Iterator[tuple[str, str, int, list[str]]]:
+        for task in left:
+            if args.time_limit is not None and time.monotonic() - began > args.time_limit:
+                return
+            yield task
 
-        with parallel_config("loky", inner_max_num_threads=1):
-            results = Parallel(n_jobs=args.jobs, pre_dispatch="n_jobs", return_as="generator_unordered")(
-                delayed(measure)(*task, args) for task in in_time()
-            )
-        for count, rows in enumerate(results, 1):
-            for row in rows:
-                record.append(record.record("refine", **row), args.out)
-            passed = time.monotonic() - began
-            name = f"{rows[0]['cell']} {rows[0]['setting']} {rows[0]['seed']}"
-            print(f"{count}/{len(left)} {name} after {passed:.0f} s", flush=True)
+    with parallel_config("loky", inner_max_num_threads=1):
+        results = Parallel(n_jobs=args.jobs, pre_dispatch="n_jobs", return_as="generator_unordered")(
+            delayed(measure)(*task, args) for task in in_time()
+        )
+    for count, rows in enumerate(results, 1):
+        for row in rows:
+            record.append(record.record("refine", **row), args.out)
+        passed = time.monotonic() - began
+        name = f"{rows[0]['cell']} {rows[0]['setting']} {rows[0]['seed']}"
+        print(f"{count}/{len(left)} {name} after {passed:.0f} s", flush=True)

@@ -1,6 +1,6 @@
 """The tables of docs/lab/refinement.md, made from results/refine.jsonl and results/choose.jsonl.
 
-`python -m benchmarks refine` and `refine_people` measure what they show.
+`python -m benchmarks refine` measures what they show; rows of people's labels are of an earlier script.
 """
 
 from __future__ import annotations

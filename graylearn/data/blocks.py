@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from graylearn.array_types import Ints
 from graylearn.data.columns import without_columns
-from graylearn.data.formats import FORMATS, NAMELESS, Origin, format_of
+from graylearn.data.formats import FORMATS, NAMELESS, Origin, format_of, opened
 from graylearn.data.formats.hugging_face import DatasetTable, arrow_files
-from graylearn.data.formats.images import Listed
+from graylearn.data.formats.images import ImageTable
 from graylearn.data.formats.parquet import parts_of
 from graylearn.data.groups import group_numbers
 from graylearn.data.images.cache import NoImagesError
@@ -63,7 +63,7 @@ class Blocks:
 
     def __init__(self, table: Table, origin: Origin) -> None:
         self.table, self.name = table, table.name
-        self.names = table.names if isinstance(table, Listed) else ()
+        self.names = table.names if isinstance(table, ImageTable) else ()
         """(rows,) of images in a folder."""
         first = next(table.batches(), None)
         if first is None or not len(first.frame):
@@ -187,12 +187,11 @@ def open_blocks(source: Any, options: ReadOptions) -> Blocks:
     """A file or folder, or a Hugging Face dataset, to be read in blocks."""
     if is_hugging_face(source):
         return Blocks(DatasetTable(source, options), Origin(NAMELESS, "hugging_face", split=options.split))
-    path = local(source)
-    form = format_of(path)
-    table = form.open(path, options)
-    if isinstance(table, Samples):
-        raise DataError(f"{path} is {form.name}, which is read as a whole, and not in parts: give a table")
-    return Blocks(table, Origin(str(path.absolute()), form.name, split=options.split))
+    origin, found = opened(source, options)
+    if isinstance(found, Samples):
+        told = "which is read as a whole, and not in parts: give a table"
+        raise DataError(f"{origin.path} is {origin.form}, {told}")
+    return Blocks(found, origin)
 
 
 def count_rows(source: str | Path) -> int:

@@ -15,11 +15,10 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.columns import without_columns
-from graylearn.data.formats import Origin, format_of
+from graylearn.data.formats import Origin, opened
 from graylearn.data.formats.hugging_face import DatasetTable
 from graylearn.data.inputs import as_plain, as_samples, is_hugging_face
 from graylearn.data.options import EMBED_SIZE, PIXELS_SIZE, Columns, ReadOptions, can_embed_images
-from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
 from graylearn.data.table_samples import of_table
 from graylearn.data.tables import table_from_pandas
@@ -124,29 +123,20 @@ def read_with_others(
     source: str | os.PathLike[str], options: ReadOptions
 ) -> tuple[Samples, Origin, pd.DataFrame | None]:
     """The same, and the columns of a table that no sample is made of, one row per sample; else None."""
-    path = local(source)
-    form = format_of(path)
-    if options.split is not None and not form.has_splits:
-        if (path / options.split).is_dir():
-            raise DataError(
-                f"{path} holds the split {options.split!r} as a folder: give {path / options.split}"
-            )
-        raise DataError(f"{path} is one set, without a split {options.split!r}: leave the split out")
-    origin = Origin(str(path.absolute()), form.name, split=options.split)
-    opened = form.open(path, options)
-    if isinstance(opened, Samples):
+    origin, found = opened(source, options)
+    if isinstance(found, Samples):
         label = options.label if isinstance(options.label, str) else None
         told = Columns(label=label, group=options.group)
-        return opened, replace(origin, kind=opened.kind, columns=told), None
-    found, options = opened.whole(), opened.options
-    samples, columns, rows = of_table(found, origin.root, options)
-    left_out = np.delete(np.arange(len(found.frame)), rows)
-    origin = origin.of(found, columns, samples.kind, left_out.tolist())
-    used = {columns.label, columns.id, columns.text, columns.path, found.images}
+        return found, replace(origin, kind=found.kind, columns=told), None
+    table, options = found.whole(), found.options
+    samples, columns, rows = of_table(table, origin.root, options)
+    left_out = np.delete(np.arange(len(table.frame)), rows)
+    origin = origin.of(table, columns, samples.kind, left_out.tolist())
+    used = {columns.label, columns.id, columns.text, columns.path, table.images}
     if samples.kind not in ("text", "image"):
-        used |= set(without_columns(found, options.without).frame.columns) - {columns.group}
-    others = [name for name in found.frame.columns if name not in used]
-    return samples, origin, found.frame.iloc[rows][others].reset_index(drop=True)
+        used |= set(without_columns(table, options.without).frame.columns) - {columns.group}
+    others = [name for name in table.frame.columns if name not in used]
+    return samples, origin, table.frame.iloc[rows][others].reset_index(drop=True)
 
 
 def _of_array(source: Any, values: Any, options: ReadOptions) -> Samples:

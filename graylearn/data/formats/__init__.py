@@ -8,6 +8,10 @@ import pkgutil
 
 from graylearn.data.formats._base import NAMELESS, TABLES, Change, Format, Origin
 from graylearn.data.formats._files import COMPRESSIONS, file_fingerprint, moved_path, suffix_of
+from graylearn.data.options import ReadOptions
+from graylearn.data.remote import local
+from graylearn.data.samples import Samples
+from graylearn.data.tables import Table
 from graylearn.errors import DataError, counted
 from graylearn.paths import existing, matching
 
@@ -22,6 +26,7 @@ __all__ = [
     "file_fingerprint",
     "format_of",
     "moved_path",
+    "opened",
     "suffix_of",
 ]
 
@@ -36,6 +41,17 @@ FORMATS: dict[str, Format] = _collected()
 """Every format by its name, in the order in which they are asked whether a file is theirs."""
 
 _SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers")
+
+
+def opened(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Origin, Table | Samples]:
+    """What is read, as far as is known before it is, and the table in it, or samples."""
+    path = local(source)
+    form, split = format_of(path), options.split
+    if split is not None and not form.has_splits:
+        if (path / split).is_dir():
+            raise DataError(f"{path} holds the split {split!r} as a folder: give {path / split}")
+        raise DataError(f"{path} is one set, without a split {split!r}: leave the split out")
+    return Origin(str(path.absolute()), form.name, split=split), form.open(path, options)
 
 
 def format_of(given: str | os.PathLike[str]) -> Format:

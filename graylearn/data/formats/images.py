@@ -52,7 +52,7 @@ class Images(Format):
         class folders, are passed over with a warning; notes, and names that begin with a dot, without one.
         With labelled=False every image below the folder is taken.
         """
-        return Listed(path, options)
+        return ImageTable(path, options)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """A new tree with each image in the folder of its class, or a manifest where `out` ends in .csv."""
@@ -93,7 +93,7 @@ class Images(Format):
         return {"images": len(hashes), "sha256": joint.hexdigest()}, hashes
 
 
-class Listed(Table):
+class ImageTable(Table):
     """The images of a folder as a table of their paths and labels."""
 
     def __init__(self, path: Path, options: ReadOptions) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from graylearn.array_types import Ints
 from graylearn.data.columns import without_columns
 from graylearn.data.formats import FORMATS, NAMELESS, Origin, format_of, opened
-from graylearn.data.formats.hugging_face import DatasetTable, arrow_files
+from graylearn.data.formats.hugging_face import DatasetTable
 from graylearn.data.formats.images import ImageTable
 from graylearn.data.formats.parquet import parts_of
 from graylearn.data.groups import group_numbers
@@ -208,9 +208,8 @@ def count_rows(source: str | Path) -> int:
 def are_large(source: str | Path) -> bool:
     """Whether data are so large that they are read in blocks unless the user decides otherwise."""
     path = local(source)
-    form, files = format_of(path).name, [path] if path.is_file() else []
-    if form == "hugging_face":
-        files = arrow_files(path)
-    elif form not in ("delimited", "json"):
+    form = format_of(path)
+    if form.name == "parquet":
         return count_rows(path) > MANY
-    return sum(file.stat().st_size for file in files) > LONG
+    in_blocks = form.name in ("delimited", "json", "hugging_face")
+    return in_blocks and sum(file.stat().st_size for file in form.files(path)) > LONG

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 LIBRARIES = """
-torch torch.distributed.fsdp scipy.stats pandas pyarrow.parquet pyarrow.csv pyarrow.compute safetensors.torch
+torch scipy.stats pandas pyarrow.parquet pyarrow.csv pyarrow.compute safetensors.torch
 PIL.Image yaml typer
 rich.console rich.progress rich.table sklearn.cluster sklearn.datasets sklearn.decomposition sklearn.ensemble
 sklearn.discriminant_analysis sklearn.feature_extraction.text sklearn.neighbors

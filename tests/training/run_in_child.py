@@ -1,10 +1,5 @@
-"""Runs trainings in child processes that may be killed; a server, so that torch is imported only once.
+"""A training that may be killed: `run` trains and writes its weights to a file."""
 
-Each line on standard input is a JSON job; for each a child is forked, which trains and writes its weights
-to a file. The reply is {"status": exit code, or minus the signal that ended the child}.
-"""
-
-import json
 import os
 import signal
 import sys
@@ -22,6 +17,8 @@ from graylearn.training import ScheduleSettings, train
 def run(job):
     os.setsid()
     torch.set_num_threads(1)
+    if job.get("kill_at_file_event") is not None:
+        kill_at_file_event(job["kill_at_file_event"])
     method = make_method(job["method"])
     if job.get("signal_at") is not None:
         plain_loss, calls = method.loss, []
@@ -65,13 +62,6 @@ def run(job):
         part.replace(whole)  # a kill while it is written leaves no half of it
 
 
-def import_what_torch_imports_late():
-    """So that each child does not do it again, seconds each time."""
-    parameter = torch.nn.Parameter(torch.zeros(1))
-    parameter.grad = torch.zeros(1)
-    torch.optim.Adam([parameter]).step()
-
-
 def kill_at_file_event(number):
     """Kills this process just before its file operation (open, rename, ...) with this number, from 1."""
     left = [number]
@@ -83,25 +73,3 @@ def kill_at_file_event(number):
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(count)
-
-
-def main():
-    import_what_torch_imports_late()
-    for line in sys.stdin:
-        job = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            try:
-                if job.get("kill_at_file_event") is not None:
-                    kill_at_file_event(job["kill_at_file_event"])
-                run(job)
-                os._exit(0)
-            except BaseException as error:
-                print(repr(error), file=sys.stderr, flush=True)
-                os._exit(1)
-        _, status = os.waitpid(child, 0)
-        print(json.dumps({"status": os.waitstatus_to_exitcode(status)}), flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,13 +1,12 @@
 """Several annotators: consensus, their quality and the samples to ask about again, against peers.
 
-    python -m benchmarks annotators --data FOLDER --features FOLDER   # results/annotators.jsonl, then a table
+    python -m benchmarks annotators --data FOLDER --features FOLDER   # results/annotators.jsonl
 
-Two crowds: what three people each said of CIFAR-10 images (CIFAR-10N; --features holds cifar10.npz with
-EfficientNet `features` and their `rows`), 3,000 images a seed; and 25 simulated annotators of scikit-learn's
-digits, two of whom answer at random and five confuse pairs of classes, each sample labelled by one to four of
-them. All ways that read a model read the same
-probabilities, those of the audit's views. The estimate was designed on the first
-3,000 images; no seed has just these.
+Two crowds: what three people each said of CIFAR-10 images (CIFAR-10N; --features is what `benchmarks
+features` made), 3,000 images a seed; and 25 simulated annotators of scikit-learn's digits, two of whom
+answer at random and five confuse pairs of classes, each sample labelled by one to four of them. All ways
+that read a model read the same probabilities, those of the audit's views. The estimate was designed on the
+first 3,000 images; no seed has just these.
 
     majority       the class given most often
     dawid-skene    our estimate without a model
@@ -22,12 +21,10 @@ import argparse
 import time
 import warnings
 from pathlib import Path
-from statistics import mean, stdev
 
 import numpy as np
 import pandas as pd
 import torch
-from cleanlab.multiannotator import get_label_quality_multiannotator
 from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
 
@@ -37,16 +34,18 @@ from graylearn.audit.inputs import described
 from graylearn.audit.verdict import views_say
 from graylearn.metrics import auroc
 
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "annotators.jsonl"
+RESULTS = record.RESULTS / "annotators.jsonl"
+WAYS = ("majority", "model", "dawid-skene", "graylearn", "crowdlab")
+MEASURES = {"accuracy": "right, %", "auroc": "doubt, AUROC %", "quality_error": "quality"}
 ROWS = 3000
 Case = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Features (N, D), labels (N, A) with NaN for none, true classes (N,)."""
 
 
 def people(seed: int, args: argparse.Namespace) -> Case:
-    with np.load(args.features / "cifar10.npz") as file:
+    with np.load(args.features / "cifar10-features.npz") as file:
         some = np.random.default_rng(seed).permutation(len(file["rows"]))[:ROWS]
-        x, rows = file["features"][some].astype(np.float32), file["rows"][some]
+        x, rows = file["train_x"][some].astype(np.float32), file["rows"][some]
     with np.load(args.data / "cifar-10n" / "labels.npz") as file:
         labels = np.stack([file[f"random{number}"][rows] for number in (1, 2, 3)], axis=1)
         return x, labels.astype(float), file["clean"][rows].astype(np.int64)
@@ -87,6 +86,8 @@ def judged(
 
 
 def measure(crowd: str, seed: int, args: argparse.Namespace) -> dict[str, dict[str, float]]:
+    from cleanlab.multiannotator import get_label_quality_multiannotator
+
     case = CROWDS[crowd](seed, args)
     x, labels, _ = case
     k = 10
@@ -116,28 +117,18 @@ def measure(crowd: str, seed: int, args: argparse.Namespace) -> dict[str, dict[s
     return rows
 
 
-def table(path: Path) -> str:
-    rows = record.rows(path)
-    shown = {"accuracy": 100, "auroc": 100, "quality_error": 100, "quality_rank": 1}
-    lines = []
+def table() -> str:
+    """Percent and points, over seeds."""
+    body = []
     for crowd in CROWDS:
-        seeds = len({r["seed"] for r in rows if r["crowd"] == crowd})
-        lines += [
-            f"\n{crowd}, {seeds} seeds\n",
-            "| way | consensus right, % | doubt tells wrong ones, AUROC % | error of quality, points | "
-            "rank correlation of quality |",
-            "|---|---:|---:|---:|---:|",
-        ]
-        for way in ("majority", "model", "dawid-skene", "graylearn", "crowdlab"):
-            found = [r for r in rows if r["crowd"] == crowd and r["way"] == way]
-            cells = []
-            for name, times in shown.items():
-                values = [times * r[name] for r in found if name in r]
-                digits = 1 if times > 1 else 2
-                enough = len(values) > 1
-                cells.append(f"{mean(values):.{digits}f} ± {stdev(values):.{digits}f}" if enough else "-")
-            lines.append(f"| {way} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        for way in WAYS:
+            found = [r for r in record.rows(RESULTS) if (r["crowd"], r["way"]) == (crowd, way)]
+            cells = [record.spread([r[name] for r in found if name in r]) for name in MEASURES]
+            body.append([f"{crowd}: {way}", *cells])
+    return record.markdown(["", *MEASURES.values()], body)
+
+
+LAB_TABLES = {"team.md": {"annotators": table}}
 
 
 def main() -> None:
@@ -147,12 +138,8 @@ def main() -> None:
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    for seed in [] if args.summary else args.seeds:
+    for seed in args.seeds:
         for crowd in CROWDS:
             for way, row in measure(crowd, seed, args).items():
-                rounded = {name: round(value, 4) for name, value in row.items()}
-                record.append(
-                    record.record("annotators", crowd=crowd, seed=seed, way=way, **rounded), args.out
-                )
+                record.append(record.record("annotators", crowd=crowd, seed=seed, way=way, **row), args.out)
             print(crowd, seed, flush=True)
-    print(table(args.out))

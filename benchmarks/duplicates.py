@@ -1,6 +1,6 @@
 """Copies among real photos, at the automatic threshold, against a perceptual hash and cleanlab's Datalab.
 
-    python -m benchmarks duplicates --images FOLDER      # results/duplicates.jsonl, then a table
+    python -m benchmarks duplicates --images FOLDER      # results/duplicates.jsonl
 
 --images holds cifar10.npz and tiny-imagenet.npz with `train_x` (uint8, N H W C). Of 1,000 photos a third has
 a copy that was resized to three quarters and back, recompressed (JPEG, quality 40), cropped to .85 a side,
@@ -22,7 +22,7 @@ import itertools
 import time
 import warnings
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,8 @@ from benchmarks import record
 from graylearn.audit.duplicates import find_duplicates
 from graylearn.audit.near_copies import small_ones, thumbnails
 
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "duplicates.jsonl"
+RESULTS = record.RESULTS / "duplicates.jsonl"
+PHOTO_SETS = {"tiny-imagenet": "Tiny-ImageNet", "cifar10": "CIFAR-10"}
 PHOTOS = 1000
 KINDS = ("exact", "mirrored", "resized", "recompressed", "cropped")
 Pairs = set[tuple[int, int]]
@@ -122,20 +123,18 @@ def measure(name: str, seed: int, args: argparse.Namespace) -> dict[str, dict[st
     return rows
 
 
-def table(path: Path) -> str:
-    rows = [row for row in record.rows(path) if row["experiment"] == "duplicates"]
-    names, lines = ("precision", "recall", *(f"recall {kind}" for kind in KINDS)), []
-    for photos in ("tiny-imagenet", "cifar10"):
-        lines += [f"\n{photos}\n", f"| way | {' | '.join(names)} |", "|---|" + "---:|" * len(names)]
+def table() -> str:
+    """Percent, means over seeds."""
+    names = ("precision", "recall", *(f"recall {kind}" for kind in KINDS))
+    rows, body = record.rows(RESULTS, "duplicates"), []
+    for photos, title in PHOTO_SETS.items():
         for way in WAYS:
-            found = [r for r in rows if r["photos"] == photos and r["way"] == way]
-            cells = [
-                f"{100 * mean(r[name] for r in found):.1f} ± {100 * stdev(r[name] for r in found):.1f}"
-                for name in names
-                if len(found) > 1
-            ]
-            lines.append(f"| {way} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+            found = [r for r in rows if (r["photos"], r["way"]) == (photos, way)]
+            body.append([f"{title}: {way}", *(f"{100 * mean(r[name] for r in found):.1f}" for name in names)])
+    return record.markdown(["", "precision", "recall", *KINDS], body)
+
+
+LAB_TABLES = {"team.md": {"duplicates": table}}
 
 
 def main() -> None:
@@ -145,11 +144,9 @@ def main() -> None:
     args = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    for seed in [] if args.summary else args.seeds:
-        for photos in ("tiny-imagenet", "cifar10"):
+    for seed in args.seeds:
+        for photos in PHOTO_SETS:
             for way, row in measure(photos, seed, args).items():
-                rounded = {name: round(value, 4) for name, value in row.items()}
-                made = record.record("duplicates", photos=photos, seed=seed, way=way, **rounded)
+                made = record.record("duplicates", photos=photos, seed=seed, way=way, **row)
                 record.append(made, args.out)
             print(photos, seed, flush=True)
-    print(table(args.out))

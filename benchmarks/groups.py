@@ -1,6 +1,6 @@
 """Samples that belong together: what an audit finds that knows of it, and one that does not.
 
-    python -m benchmarks groups --data FOLDER      # results/groups.jsonl, then a table
+    python -m benchmarks groups --data FOLDER      # results/groups.jsonl
 
 --data holds series of the UCR and UEA archives (JapaneseVowels, BasicMotions, ACSF1 and PLAID, *_TRAIN.ts and
 *_TEST.ts each), watch_dataset.npy of seglearn and tiny-imagenet.npz with `train_x` (uint8, N H W C) and
@@ -31,7 +31,7 @@ import graylearn as gl
 from benchmarks import record
 from graylearn.audit import KINDS, LEVELS
 
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "groups.jsonl"
+RESULTS = record.RESULTS / "groups.jsonl"
 NOISES = ("clean", "groups", "samples", "both", "foreign")
 WAYS = ("plain", "groups")
 Grouped = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -170,19 +170,6 @@ def measured(held: Grouped, noise: str, seed: int, way: str) -> dict[str, float 
     }
 
 
-def show(path: Path) -> None:
-    """A line a set, noise and way: means over the seeds."""
-    found: dict[tuple[str, str, str], list[record.Row]] = {}
-    for row in record.rows(path):
-        found.setdefault((row["name"], row["noise"], row["way"]), []).append(row)
-    for (name, noise, way), rows in found.items():
-        told = []
-        for key in ("flagged", "precision", "recall", "sure", "precision_of_sure", "seconds"):
-            values = [row[key] for row in rows if row[key] is not None]
-            told.append(f"{key} {np.mean(values):.3f}" if values else f"{key} -")
-        print(f"{name:11} {noise:8} {way:7}", "  ".join(told))
-
-
 def main() -> None:
     """Measure all that is there and not measured yet."""
     asked = record.asked_of_data(__doc__, RESULTS, 2)
@@ -197,4 +184,3 @@ def main() -> None:
         for noise, seed, way in cells:
             row = {"name": name, "noise": noise, "seed": seed, "way": way}
             record.append(record.record("groups", **row, **measured(held, noise, seed, way)), asked.out)
-    show(asked.out)

@@ -46,21 +46,18 @@ def described(text: str | None) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
-def parser(text: str | None, out: Path) -> argparse.ArgumentParser:
-    """The options of every measurement over seeds."""
+def parser(text: str | None, out: Path, seeds: int = 5) -> argparse.ArgumentParser:
+    """The options of every measurement over seeds: `seeds`, `out`."""
     made = described(text)
-    made.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
+    made.add_argument("--seeds", nargs="+", type=int, default=list(range(seeds)))
     made.add_argument("--out", type=Path, default=out)
-    made.add_argument("--summary", action="store_true", help="print the table of --out and stop")
     return made
 
 
 def asked_of_data(text: str | None, out: Path, seeds: int) -> argparse.Namespace:
-    """What a measurement on files was asked for: `data`, `seeds`, `out`."""
-    made = described(text)
+    """What a measurement on files was asked for: `data` too."""
+    made = parser(text, out, seeds)
     made.add_argument("--data", type=Path, required=True)
-    made.add_argument("--seeds", nargs="+", type=int, default=list(range(seeds)))
-    made.add_argument("--out", type=Path, default=out)
     return made.parse_args()
 
 

@@ -1,6 +1,6 @@
 """Whether `reject_at` and `predict_sets` keep their promise on new samples, and what they cost.
 
-    python -m benchmarks rejection --data FOLDER --features FOLDER    # results/rejection.jsonl, then a table
+    python -m benchmarks rejection --data FOLDER --features FOLDER    # results/rejection.jsonl
 
 The cells are those of benchmarks/audit_cells.py, with at most 1,200 rows to learn from and 1,000 clean ones
 to test on. A row a cell, setting, seed and way:
@@ -21,8 +21,10 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
+from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -39,10 +41,10 @@ from graylearn.estimator.calibration import scores
 from graylearn.estimator.networks import outputs_of
 from graylearn.estimator.rejection import quantiles
 
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "rejection.jsonl"
+RESULTS = record.RESULTS / "rejection.jsonl"
 ROWS, TEST = 1200, 1000
 SHARES = (0.99, 0.95, 0.9)
-SETTINGS = ("clean", "mix")
+SETTINGS = {"clean": "clean", "mix": "20 % OOD, 20 % flipped"}
 WAYS = ("held-out", "training", "split", "isolation forest", "local outlier")
 
 
@@ -115,41 +117,37 @@ def measure(cell: str, setting: str, seed: int, args: argparse.Namespace) -> dic
     return rows
 
 
-def table(path: Path) -> str:
-    """Means over the cells, and how far the cells of all seeds spread."""
-    rows, lines = record.rows(path), []
-    for setting in SETTINGS:
-        lines += [
-            f"\n{setting}, {len({r['seed'] for r in rows if r['setting'] == setting})} seeds\n",
-            "| way | rejected at .99 | worst set | at .95 | at .9 | OOD rejected at .95 | covered at .95 "
-            "| worst set | size | covered at .9 |",
-            "|---|" + "---:|" * 9,
+def table() -> str:
+    """Percent, means over sets and seeds, and the mean of the worst set."""
+    found: dict[tuple[str, str], list[record.Row]] = defaultdict(list)
+    for row in record.rows(RESULTS):
+        found[row["setting"], row["way"]].append(row)
+
+    def shown(rows: list[record.Row], name: str, times: float = 100.0) -> str:
+        return record.spread([row[name] for row in rows if name in row], times=times)
+
+    def worst(rows: list[record.Row], name: str, choose: Callable[..., float]) -> str:
+        by_set: dict[str, list[float]] = defaultdict(list)
+        for row in rows:
+            if name in row:
+                by_set[row["cell"]].append(row[name])
+        return f"{100 * choose(map(mean, by_set.values())):.1f}" if by_set else "-"
+
+    body = [
+        [
+            f"{told}: {way}", shown(rows, "rejected 0.99"), worst(rows, "rejected 0.99", max),
+            shown(rows, "rejected 0.95"), shown(rows, "rejected 0.9"), shown(rows, "ood_rejected 0.95"),
+            shown(rows, "covered 0.95"), worst(rows, "covered 0.95", min), shown(rows, "size 0.95", 1.0),
         ]
-        for way in WAYS:
-            found = [r for r in rows if r["way"] == way and r["setting"] == setting]
-            if not found:
-                continue
-            sets = {r["cell"] for r in found}
+        for setting, told in SETTINGS.items()
+        for way in WAYS
+        if (rows := found[setting, way])
+    ]  # fmt: skip
+    head = ["", "rejected at .99", "worst set", "at .95", "at .9", "OOD rejected at .95", "covered at .95"]
+    return record.markdown([*head, "worst set", "set size"], body)
 
-            def shown(name: str, found: Any = found, percent: bool = True) -> str:
-                values = [r[name] for r in found if name in r]
-                if not values:
-                    return "-"
-                times = 100 if percent else 1
-                return f"{times * mean(values):.1f} ± {times * stdev(values):.1f}"
 
-            def worst(name: str, choose: Any, found: Any = found, sets: Any = sets) -> str:
-                if name not in found[0]:
-                    return "-"
-                return f"{100 * choose(mean(r[name] for r in found if r['cell'] == c) for c in sets):.1f}"
-
-            lines.append(
-                f"| {way} | {shown('rejected 0.99')} | {worst('rejected 0.99', max)} "
-                f"| {shown('rejected 0.95')} | {shown('rejected 0.9')} | {shown('ood_rejected 0.95')} "
-                f"| {shown('covered 0.95')} | {worst('covered 0.95', min)} "
-                f"| {shown('size 0.95', percent=False)} | {shown('covered 0.9')} |"
-            )
-    return "\n".join(lines)
+LAB_TABLES = {"team.md": {"rejection": table}}
 
 
 def main() -> None:
@@ -162,12 +160,10 @@ def main() -> None:
     torch.set_num_threads(1)
     done = {(r["cell"], r["setting"], r["seed"]) for r in record.rows(args.out)}
     left = [(c, s, seed) for seed in args.seeds for s in SETTINGS for c in args.cells]
-    for cell, setting, seed in [] if args.summary else left:
+    for cell, setting, seed in left:
         if (cell, setting, seed) in done:
             continue
         for way, row in measure(cell, setting, seed, args).items():
-            rounded = {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}
-            found = record.record("rejection", cell=cell, setting=setting, seed=seed, way=way, **rounded)
-            record.append(found, args.out)
+            where = {"cell": cell, "setting": setting, "seed": seed, "way": way}
+            record.append(record.record("rejection", **where, **row), args.out)
         print(cell, setting, seed, flush=True)
-    print(table(args.out))

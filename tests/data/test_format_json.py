@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from graylearn.data.formats import Origin
+from graylearn.data.formats import Origin, format_of
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read, read_file
 from graylearn.errors import DataError
@@ -39,3 +39,12 @@ def test_lines_are_counted_from_1_and_records_of_a_list_from_0(tmp_path):
         samples, origin = read_file(tmp_path / name, ReadOptions())
         assert (origin.unit, samples.ids[0]) == (unit, first)
         assert Origin.from_json(json.loads(json.dumps(origin.to_json()))) == origin
+
+
+def test_a_list_behind_a_mark_is_read_and_copied_as_a_list(tmp_path):
+    path = tmp_path / "list.json"
+    path.write_bytes(
+        b"\xef\xbb\xbf" + json.dumps([{"size": k, "label": "ab"[k % 2]} for k in range(4)]).encode()
+    )
+    assert format_of(path).endings(path) == (".csv", ".parquet")
+    assert read(path).x["size"].tolist() == [0, 1, 2, 3]

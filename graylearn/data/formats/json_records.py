@@ -36,7 +36,7 @@ class Json(Format):
 
     def endings(self, path: Path) -> tuple[str, ...]:
         """Of a list those of copies."""
-        return COPIES if is_list(read_bytes(path)[:100]) else self.suffixes
+        return COPIES if is_list(_without_mark(next(chunks_of(path))[0])[0]) else self.suffixes
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> str | None:
         """Lines as they are, but for dropped ones and the labels of relabelled ones; of a list a copy."""
@@ -113,15 +113,13 @@ class _Records(Table):
             yield replace(table, frame=table.frame.reindex(columns=wanted))
 
     def _blocks(self) -> Iterator[RawTable]:
-        rest, before, is_first = b"", 0, True
-        for raw, is_last in chunks_of(self.path):
-            if is_first:
-                raw = raw.removeprefix(codec_of(raw, "utf-8")[1])
-                if is_list(raw):
-                    records = _records_of(_without_mark(read_bytes(self.path))[0], self.name)
-                    yield self._block(records, range(len(records)), "record")
-                    return
-            rest, is_first = rest + raw, False
+        if is_list(_without_mark(next(chunks_of(self.path))[0])[0]):
+            records = _records_of(_without_mark(read_bytes(self.path))[0], self.name)
+            yield self._block(records, range(len(records)), "record")
+            return
+        rest, before = b"", 0
+        for number, (raw, is_last) in enumerate(chunks_of(self.path)):
+            rest += raw if number else _without_mark(raw)[0]
             end = len(rest) if is_last else rest.rfind(b"\n") + 1
             records, lines = _records_of_lines(rest[:end], self.name, before)
             if records:

@@ -130,9 +130,8 @@ class Loop:
             if per_step:
                 self._set_rate()
             if not len(batch.index):  # of a last batch too small for all processes
-                losses = torch.zeros(0, device=self.device)
                 dispatch.no_losses(batch, epoch, self._of_all)
-                self._update(batch.index, losses)
+                self._update(batch.index, torch.zeros(0, device=self.device))
                 self.step += 1
                 continue
             output = learner.forward(batch.inputs)
@@ -154,7 +153,7 @@ class Loop:
 
     def _finish_epoch(self) -> bool:
         """Close the epoch: history, method, log, callbacks, checkpoint; True if the run ends here."""
-        epoch, settings, group = self.epoch, self.settings, self.group
+        epoch, settings, group, scheduler = self.epoch, self.settings, self.group, self.scheduler
         if group is not None:
             self.history.gather(epoch, group.add_up)
             group.add_up(self.meter.sums)
@@ -167,29 +166,24 @@ class Loop:
         losses, accuracies = self.meter.read()
         validation = self.validate() if self.validate is not None else {}
         if group is not None and self.best is not None:
-            validation = group.from_first(
-                validation
-            )  # batch norms differ between processes, and with them the scores
-        for model, log in enumerate(self.logs):
-            log.append(
-                {
-                    "epoch": epoch,
-                    "loss": losses[model],
-                    "accuracy": accuracies[model],
-                    "learning_rate": self.rate,
-                    "seconds": seconds,
-                    "samples_per_second": self.history.num_samples / max(seconds, 1e-9),
-                    **{f"validation_{name}": value for name, value in validation.items()},
-                }
-            )
+            # batch norms differ between processes, and with them the scores
+            validation = group.from_first(validation)
+        shared = {
+            "learning_rate": self.rate,
+            "seconds": seconds,
+            "samples_per_second": self.history.num_samples / max(seconds, 1e-9),
+            **{f"validation_{name}": value for name, value in validation.items()},
+        }
+        for log, loss, accuracy in zip(self.logs, losses, accuracies, strict=True):
+            log.append({"epoch": epoch, "loss": loss, "accuracy": accuracy, **shared})
         row = self.logs[0][-1]
         self.reporter.step(epoch, (epoch + 1) * self.source.steps)
         self.reporter.row(row)
         stop = self.best is not None and self.best.look(epoch, validation)
         for callback in self.callbacks:
             stop = bool(callback(EpochEnd(epoch, row, self.models[0], self.history))) or stop
-        if self.scheduler is not None and self.scheduler.every == "epoch":
-            self.scheduler.step(validation.get("loss", losses[0]))
+        if scheduler is not None and scheduler.every == "epoch":
+            scheduler.step(validation.get("loss", losses[0]))
         if self.average is not None:
             self.average.swap()
             self.learner.sync()

@@ -9,8 +9,6 @@ loads with every key matched.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -25,27 +23,16 @@ PIXEL_MEAN, PIXEL_STD = 127.0, 128.0  # of pixel values 0..255, in training
 _NORM_EPS = 1e-3  # TensorFlow's value for these weights; PyTorch's default is 1e-5
 
 
-class _Stage(NamedTuple):
-    """A run of blocks that share their shape; only the first one strides."""
-
-    repeats: int
-    kernel: int
-    stride: int
-    expand: int
-    out_channels: int
-
-
 _STAGES = (
-    _Stage(repeats=1, kernel=3, stride=1, expand=1, out_channels=16),
-    _Stage(repeats=2, kernel=3, stride=2, expand=6, out_channels=24),
-    _Stage(repeats=2, kernel=5, stride=2, expand=6, out_channels=40),
-    _Stage(repeats=3, kernel=3, stride=2, expand=6, out_channels=80),
-    _Stage(repeats=3, kernel=5, stride=1, expand=6, out_channels=112),
-    _Stage(repeats=4, kernel=5, stride=2, expand=6, out_channels=192),
-    _Stage(repeats=1, kernel=3, stride=1, expand=6, out_channels=320),
+    (1, 3, 1, 1, 16),
+    (2, 3, 2, 6, 24),
+    (2, 5, 2, 6, 40),
+    (3, 3, 2, 6, 80),
+    (3, 5, 1, 6, 112),
+    (4, 5, 2, 6, 192),
+    (1, 3, 1, 6, 320),
 )
-
-
+"""Of blocks that share their shape: how many, kernel, stride of the first, expansion, channels."""
 _FUSED = (
     ("_conv_stem", "_bn0"),
     ("_expand_conv", "_bn0"),
@@ -112,11 +99,10 @@ class EfficientNetLite0(nn.Module):
         self._conv_stem = _SameConv(3, channels, 3, stride=2)
         self._bn0 = _norm(channels)
         blocks = []
-        for stage in _STAGES:
-            for index in range(stage.repeats):
-                stride = stage.stride if index == 0 else 1
-                blocks.append(_Block(channels, stage.out_channels, stage.kernel, stride, stage.expand))
-                channels = stage.out_channels
+        for repeats, kernel, stride, expand, out_channels in _STAGES:
+            for index in range(repeats):
+                blocks.append(_Block(channels, out_channels, kernel, 1 if index else stride, expand))
+                channels = out_channels
         self._blocks = nn.ModuleList(blocks)
         self._conv_head = _SameConv(channels, NUM_FEATURES, 1)
         self._bn1 = _norm(NUM_FEATURES)

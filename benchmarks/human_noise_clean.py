@@ -1,11 +1,12 @@
 """Sets on which no label is wrong, many and of every kind: what an audit flags here, it flags for nothing.
 
-Two halves that share no draw: `design`, on which rules are set, and `aside`, which nothing is set on.
-Weak features are among them (raw pixels, few random directions of good features), and classes that overlap.
+No rule was ever set on these draws. Weak features are among them (raw pixels, few random directions of good
+features), and classes that overlap.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -14,8 +15,12 @@ from sklearn import datasets
 from benchmarks.human_noise_sets import Case, Folders, embedded, renumbered
 from reproduction.catalog import load
 
-HALVES = ("design", "aside")
 Made = Callable[[], Case]
+
+
+def later(make: Callable[..., Case]) -> Callable[..., Made]:
+    """The same, made when it is called for."""
+    return functools.wraps(make)(lambda *words: functools.partial(make, *words))
 
 
 def _case(x: np.ndarray, y: np.ndarray) -> Case:
@@ -34,59 +39,48 @@ def _some(
     return x[kept], y[kept]
 
 
+@later
 def _part(
     source: str, folders: Folders, seed: list[int], classes: int, rows: int, directions: int | None = None
-) -> Made:
+) -> Case:
     """Some classes of features or scans; with `directions`, seen through so many random directions."""
-
-    def made() -> Case:
-        random = np.random.default_rng(seed)
-        x, y, _ = embedded(source, folders)
-        x, y = _some(x, y, random, classes, rows)
-        if directions is not None:
-            x = x @ random.normal(size=(x.shape[1], directions)).astype(np.float32)
-        return _case(x, y)
-
-    return made
+    random = np.random.default_rng(seed)
+    x, y, _ = embedded(source, folders)
+    x, y = _some(x, y, random, classes, rows)
+    if directions is not None:
+        x = x @ random.normal(size=(x.shape[1], directions)).astype(np.float32)
+    return _case(x, y)
 
 
-def _two_kinds(source: str, folders: Folders, seed: list[int], share: float) -> Made:
+@later
+def _two_kinds(source: str, folders: Folders, seed: list[int], share: float) -> Case:
     """Half of the classes are two of the original ones under one label, the second with so much of it."""
-
-    def made() -> Case:
-        random = np.random.default_rng(seed)
-        x, y, _ = embedded(source, folders)
-        x, y = _some(x, y, random, {"tiny-imagenet": 24, "banking77": 40}.get(source, 10), 2400)
-        y = renumbered(y)
-        labels = (int(y.max()) + 1) // 2
-        second = y >= labels
-        kept = ~second | ((y % labels < labels // 2) & (random.random(len(y)) < share / (1.0 - share)))
-        return _case(x[kept], y[kept] % labels)
-
-    return made
+    random = np.random.default_rng(seed)
+    x, y, _ = embedded(source, folders)
+    x, y = _some(x, y, random, {"tiny-imagenet": 24, "banking77": 40}.get(source, 10), 2400)
+    y = renumbered(y)
+    labels = (int(y.max()) + 1) // 2
+    second = y >= labels
+    kept = ~second | ((y % labels < labels // 2) & (random.random(len(y)) < share / (1.0 - share)))
+    return _case(x[kept], y[kept] % labels)
 
 
-def _look_alike(folders: Folders, digits: tuple[int, ...], rows: int, seed: list[int]) -> Made:
-    def made() -> Case:
-        x, y, _ = embedded("digits", folders)
-        kept = np.random.default_rng(seed).permutation(np.flatnonzero(np.isin(y, digits)))[:rows]
-        return _case(x[kept], y[kept])
-
-    return made
+@later
+def _look_alike(folders: Folders, digits: tuple[int, ...], rows: int, seed: list[int]) -> Case:
+    x, y, _ = embedded("digits", folders)
+    kept = np.random.default_rng(seed).permutation(np.flatnonzero(np.isin(y, digits)))[:rows]
+    return _case(x[kept], y[kept])
 
 
-def _pixels(name: str, folders: Folders, seed: list[int], classes: int, rows: int) -> Made:
+@later
+def _pixels(name: str, folders: Folders, seed: list[int], classes: int, rows: int) -> Case:
     """Photos as grey pixels, 16 x 16: features that say little of the class."""
-
-    def made() -> Case:
-        random = np.random.default_rng(seed)
-        with np.load(folders.features / f"{name}.npz") as file:
-            images, y = file["test_x"], file["test_y"]
-        x, y = _some(images, y, random, classes, rows)
-        grey = x.astype(np.float32).mean(axis=3).reshape(len(x), 16, 2, 16, 2).mean(axis=(2, 4))
-        return _case(grey.reshape(len(x), -1), y)
-
-    return made
+    random = np.random.default_rng(seed)
+    with np.load(folders.features / f"{name}.npz") as file:
+        images, y = file["test_x"], file["test_y"]
+    x, y = _some(images, y, random, classes, rows)
+    grey = x.astype(np.float32).mean(axis=3).reshape(len(x), 16, 2, 16, 2).mean(axis=(2, 4))
+    return _case(grey.reshape(len(x), -1), y)
 
 
 _TABLES = {
@@ -96,106 +90,86 @@ _TABLES = {
 }  # fmt: skip
 
 
-def _table(name: str, folders: Folders, seed: list[int], rows: int) -> Made:
-    def made() -> Case:
-        samples = load(name, folders.data, split="all")
-        frame = samples.x.drop(columns=[c for c in _TABLES[name] if c in samples.x.columns])
-        x = frame.to_numpy(dtype=np.float64)
-        low, high = np.nanquantile(x, [0.001, 0.999], axis=0)  # sentinels such as -9999
-        random = np.random.default_rng(seed)
-        return _case(*_some(np.clip(x, low, high), samples.y, random, 10, rows))
-
-    return made
+@later
+def _table(name: str, folders: Folders, seed: list[int], rows: int) -> Case:
+    samples = load(name, folders.data, split="all")
+    frame = samples.x.drop(columns=[c for c in _TABLES[name] if c in samples.x.columns])
+    x = frame.to_numpy(dtype=np.float64)
+    low, high = np.nanquantile(x, [0.001, 0.999], axis=0)  # sentinels such as -9999
+    random = np.random.default_rng(seed)
+    return _case(*_some(np.clip(x, low, high), samples.y, random, 10, rows))
 
 
-def _beats(folders: Folders, seed: list[int], rows: int) -> Made:
-    def made() -> Case:
-        samples = load("arrhythmia", folders.data, split="all")
-        random = np.random.default_rng(seed)
-        kept = np.concatenate(
-            [random.permutation(np.flatnonzero(samples.y == k))[: rows // 5] for k in range(5)]
-        )
-        return _case(np.asarray(samples.x)[kept], samples.y[kept])
-
-    return made
+@later
+def _beats(folders: Folders, seed: list[int], rows: int) -> Case:
+    samples = load("arrhythmia", folders.data, split="all")
+    random = np.random.default_rng(seed)
+    kept = np.concatenate([random.permutation(np.flatnonzero(samples.y == k))[: rows // 5] for k in range(5)])
+    return _case(np.asarray(samples.x)[kept], samples.y[kept])
 
 
-def _bundled(name: str) -> Made:
-    def made() -> Case:
-        return _case(*getattr(datasets, f"load_{name}")(return_X_y=True))
-
-    return made
+@later
+def _wine() -> Case:
+    return _case(*datasets.load_wine(return_X_y=True))
 
 
-def _blobs(seed: list[int], classes: int, columns: int, spread: float, rows: int) -> Made:
+@later
+def _blobs(seed: list[int], classes: int, columns: int, spread: float, rows: int) -> Case:
     """Round classes that overlap the more, the larger the spread; one class in two has two centres."""
-
-    def made() -> Case:
-        random = np.random.default_rng(seed)
-        centre = random.normal(size=(classes + classes // 2, columns))
-        group = random.integers(0, len(centre), rows)
-        x = centre[group] + spread * random.normal(size=(rows, columns))
-        return _case(x, group % classes)
-
-    return made
+    random = np.random.default_rng(seed)
+    centre = random.normal(size=(classes + classes // 2, columns))
+    group = random.integers(0, len(centre), rows)
+    x = centre[group] + spread * random.normal(size=(rows, columns))
+    return _case(x, group % classes)
 
 
-def _corners(seed: list[int], classes: int, columns: int, apart: float, rows: int) -> Made:
+@later
+def _corners(seed: list[int], classes: int, columns: int, apart: float, rows: int) -> Case:
     """Clusters at corners of a cube, several a class, most columns saying nothing."""
-
-    def made() -> Case:
-        number = int(np.random.default_rng(seed).integers(1 << 30))
-        x, y = datasets.make_classification(
-            rows, columns, n_informative=min(8, columns), n_redundant=0, n_classes=classes, class_sep=apart,
-            n_clusters_per_class=2, flip_y=0.0, random_state=number,
-        )  # fmt: skip
-        return _case(x, y)
-
-    return made
+    number = int(np.random.default_rng(seed).integers(1 << 30))
+    x, y = datasets.make_classification(
+        rows, columns, n_informative=min(8, columns), n_redundant=0, n_classes=classes, class_sep=apart,
+        n_clusters_per_class=2, flip_y=0.0, random_state=number,
+    )  # fmt: skip
+    return _case(x, y)
 
 
-def _cut(seed: list[int], classes: int, columns: int, rows: int) -> Made:
+@later
+def _cut(seed: list[int], classes: int, columns: int, rows: int) -> Case:
     """One column, or one direction, cut into classes: no gap anywhere, and no doubt either."""
-
-    def made() -> Case:
-        random = np.random.default_rng(seed)
-        x = random.normal(size=(rows, columns))
-        along = x[:, 0] + 0.3 * x[:, 1]
-        edges = np.quantile(along, np.linspace(0, 1, classes + 1)[1:-1])
-        return _case(x, np.searchsorted(edges, along))
-
-    return made
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(rows, columns))
+    along = x[:, 0] + 0.3 * x[:, 1]
+    edges = np.quantile(along, np.linspace(0, 1, classes + 1)[1:-1])
+    return _case(x, np.searchsorted(edges, along))
 
 
-def clean_sets(folders: Folders, half: str) -> Iterator[tuple[str, Made]]:
-    """Name and maker of every clean set of a half."""
-    h = HALVES.index(half)
+def clean_sets(folders: Folders) -> Iterator[tuple[str, Made]]:
+    """Name and maker of every clean set."""
     for i in range(4):
         yield (
-            f"digits {half} {i}",
-            _part("digits", folders, [1, h, i], (10, 7, 5, 4)[i], (1797, 900, 500, 700)[i]),
+            f"digits {i}",
+            _part("digits", folders, [1, 1, i], (10, 7, 5, 4)[i], (1797, 900, 500, 700)[i]),
         )
-    alike: tuple[tuple[int, ...], ...] = (((3, 5, 8, 9), (1, 7, 4, 9)), ((3, 5, 8, 9, 1), (2, 3, 8, 9)))[h]
-    for i, group in enumerate(alike):
-        yield f"digits alike {half} {i}", _look_alike(folders, group, 720 - 100 * h, [2, h, i])
-    for i, d in enumerate((6, 10, 16, 32)):
-        yield f"digits directions {half} {i}", _part("digits", folders, [3, h, i], 10, 1500, d + h)
+    for i, group in enumerate(((3, 5, 8, 9, 1), (2, 3, 8, 9))):
+        yield f"digits alike {i}", _look_alike(folders, group, 620, [2, 1, i])
+    for i, d in enumerate((7, 11, 17, 33)):
+        yield f"digits directions {i}", _part("digits", folders, [3, 1, i], 10, 1500, d)
     for s, source in enumerate(("cifar10", "tiny-imagenet", "banking77")):
         many = (10, 25, 40)[s]
         for i, (classes, rows) in enumerate(((many, 2000), (many // 2, 1200), (4, 400), (3, 300), (2, 300))):
-            yield f"{source} {half} {i}", _part(source, folders, [4, h, s, i], classes, rows)
-        for i, d in enumerate((4, 8, 16, 32, 64)):
-            yield f"{source} directions {half} {i}", _part(source, folders, [5, h, s, i], many, 1600, d + h)
+            yield f"{source} {i}", _part(source, folders, [4, 1, s, i], classes, rows)
+        for i, d in enumerate((5, 9, 17, 33, 65)):
+            yield f"{source} directions {i}", _part(source, folders, [5, 1, s, i], many, 1600, d)
     for s, name in enumerate(("cifar10", "tiny-imagenet")):
         for i, (classes, rows) in enumerate(((10, 1500), (5, 1000), (4, 600), (2, 600))):
-            yield f"{name} pixels {half} {i}", _pixels(name, folders, [6, h, s, i], classes, rows)
+            yield f"{name} pixels {i}", _pixels(name, folders, [6, 1, s, i], classes, rows)
     for i, name in enumerate(_TABLES):
         for r, rows in enumerate((2000, 600)):
-            yield f"{name} {half} {r}", _table(name, folders, [7, h, i, r], rows)
+            yield f"{name} {r}", _table(name, folders, [7, 1, i, r], rows)
     for i, rows in enumerate((1500, 500)):
-        yield f"arrhythmia {half} {i}", _beats(folders, [8, h, i], rows)
-    for name in (("iris", "breast_cancer"), ("wine",))[h]:
-        yield f"{name} {half}", _bundled(name)
+        yield f"arrhythmia {i}", _beats(folders, [8, 1, i], rows)
+    yield "wine", _wine()
     for i, (classes, columns, spread, rows) in enumerate(
         (
             (3, 5, 1.0, 600),
@@ -206,87 +180,76 @@ def clean_sets(folders: Folders, half: str) -> Iterator[tuple[str, Made]]:
             (6, 3, 0.4, 800),
         )
     ):
-        yield f"blobs {half} {i}", _blobs([9, h, i], classes, columns, spread, rows)
+        yield f"blobs {i}", _blobs([9, 1, i], classes, columns, spread, rows)
     for i, (classes, columns, apart, rows) in enumerate(
         ((4, 20, 1.0, 1200), (6, 40, 0.7, 1500), (8, 64, 1.5, 1600), (2, 10, 0.5, 600))
     ):
-        yield f"corners {half} {i}", _corners([10, h, i], classes, columns, apart, rows)
+        yield f"corners {i}", _corners([10, 1, i], classes, columns, apart, rows)
     for i, (classes, columns, rows) in enumerate(((4, 5, 800), (5, 40, 1500), (3, 2, 600), (6, 12, 1000))):
-        yield f"cut {half} {i}", _cut([11, h, i], classes, columns, rows)
+        yield f"cut {i}", _cut([11, 1, i], classes, columns, rows)
 
 
-def two_kinds(folders: Folders, half: str) -> Iterator[tuple[str, Made]]:
-    """Clean sets of a half in which classes are of two kinds: as foreign samples with one label are."""
-    h = HALVES.index(half)
+def two_kinds(folders: Folders) -> Iterator[tuple[str, Made]]:
+    """Clean sets in which classes are of two kinds: as foreign samples with one label are."""
     for s, source in enumerate(("digits", "cifar10", "tiny-imagenet", "banking77")):
         for i, share in enumerate((0.25, 0.45)):
-            yield f"{source} {half} {i}", _two_kinds(source, folders, [12, h, s, i], share)
+            yield f"{source} {i}", _two_kinds(source, folders, [12, 1, s, i], share)
 
 
-def _cut_down(made: Made, ratio: int, rows: int, seed: list[int]) -> Made:
+@later
+def _cut_down(made: Made, ratio: int, rows: int, seed: list[int]) -> Case:
     """The largest class of a set, at most so many rows, and one in `ratio` of that of every other."""
-
-    def cut() -> Case:
-        case, random = made(), np.random.default_rng(seed)
-        largest = int(np.bincount(case.y).argmax())
-        most = min(rows, int((case.y == largest).sum()))
-        sizes = {k: most if k == largest else max(4, most // ratio) for k in range(case.num_classes)}
-        kept = np.concatenate([random.permutation(np.flatnonzero(case.y == k))[:n] for k, n in sizes.items()])
-        kept = random.permutation(kept)
-        return _case(case.x[kept], case.y[kept])
-
-    return cut
+    case, random = made(), np.random.default_rng(seed)
+    largest = int(np.bincount(case.y).argmax())
+    most = min(rows, int((case.y == largest).sum()))
+    sizes = {k: most if k == largest else max(4, most // ratio) for k in range(case.num_classes)}
+    kept = np.concatenate([random.permutation(np.flatnonzero(case.y == k))[:n] for k, n in sizes.items()])
+    kept = random.permutation(kept)
+    return _case(case.x[kept], case.y[kept])
 
 
-def _seldom(seed: list[int], rows: int, positive: float, columns: int, steep: float | None) -> Made:
+@later
+def _seldom(seed: list[int], rows: int, positive: float, columns: int, steep: float | None) -> Case:
     """Two classes, one of them rare: clusters, or with `steep` a chance that rises along two columns."""
-
-    def made() -> Case:
-        random = np.random.default_rng(seed)
-        if steep is None:
-            x, y = datasets.make_classification(
-                rows, columns, n_informative=4, n_redundant=0, weights=[1.0 - positive], flip_y=0.0,
-                class_sep=random.uniform(0.6, 1.6), random_state=int(random.integers(1 << 30)),
-            )  # fmt: skip
-            return _case(x, y)
-        x = random.normal(size=(rows, columns))
-        chance = steep * (x[:, 0] + 0.7 * x[:, 1] - 0.5 * x[:, 2] * x[:, 3]) + random.logistic(size=rows)
-        return _case(x, chance > np.quantile(chance, 1.0 - positive))
-
-    return made
+    random = np.random.default_rng(seed)
+    if steep is None:
+        x, y = datasets.make_classification(
+            rows, columns, n_informative=4, n_redundant=0, weights=[1.0 - positive], flip_y=0.0,
+            class_sep=random.uniform(0.6, 1.6), random_state=int(random.integers(1 << 30)),
+        )  # fmt: skip
+        return _case(x, y)
+    x = random.normal(size=(rows, columns))
+    chance = steep * (x[:, 0] + 0.7 * x[:, 1] - 0.5 * x[:, 2] * x[:, 3]) + random.logistic(size=rows)
+    return _case(x, chance > np.quantile(chance, 1.0 - positive))
 
 
-def _tails(seed: list[int], classes: int, freedom: float, apart: float, rows: int) -> Made:
+@later
+def _tails(seed: list[int], classes: int, freedom: float, apart: float, rows: int) -> Case:
     """Clouds with heavy tails (t of so many degrees of freedom): some lie far inside another class."""
-
-    def made() -> Case:
-        random = np.random.default_rng(seed)
-        y = random.integers(classes, size=rows)
-        centre = apart * np.linalg.qr(random.normal(size=(4, 4)))[0][:classes]
-        return _case(centre[y] + random.standard_t(freedom, size=(rows, 4)), y)
-
-    return made
+    random = np.random.default_rng(seed)
+    y = random.integers(classes, size=rows)
+    centre = apart * np.linalg.qr(random.normal(size=(4, 4)))[0][:classes]
+    return _case(centre[y] + random.standard_t(freedom, size=(rows, 4)), y)
 
 
-def rare_sets(folders: Folders, half: str) -> Iterator[tuple[str, Made]]:
-    """Clean sets of a half in which one class or more is rare (1:10 to 1:50), or classes have heavy tails."""
-    h = HALVES.index(half)
+def rare_sets(folders: Folders) -> Iterator[tuple[str, Made]]:
+    """Clean sets in which one class or more is rare (1:10 to 1:50), or classes have heavy tails."""
     for s, (source, classes) in enumerate((("digits", 10), ("cifar10", 5), ("banking77", 10), ("digits", 2))):
         for i, ratio in enumerate((10, 20)):
-            made = _part(source, folders, [13, h, s, i], classes, 10**6)
-            yield f"{source} {classes} rare {half} {i}", _cut_down(made, ratio, 1000, [14, h, s, i])
+            made = _part(source, folders, [13, 1, s, i], classes, 10**6)
+            yield f"{source} {classes} rare {i}", _cut_down(made, ratio, 1000, [14, 1, s, i])
     for s, name in enumerate(("skyserver", "stellar", "abalone", "wineqt")):
-        made = _table(name, folders, [13, h, 9, s], 9000)
+        made = _table(name, folders, [13, 1, 9, s], 9000)
         for i, ratio in enumerate((10, 50)):
-            yield f"{name} rare {half} {i}", _cut_down(made, ratio, 1500, [14, h, 9, s, i])
+            yield f"{name} rare {i}", _cut_down(made, ratio, 1500, [14, 1, 9, s, i])
     for i, (rows, positive, columns, steep) in enumerate(
         (
             (600, 0.08, 8, None), (1500, 0.04, 8, None), (3000, 0.02, 8, None), (1500, 0.08, 16, None),
             (800, 0.08, 6, 1.0), (1500, 0.03, 20, 3.0), (3000, 0.02, 6, 3.0), (3000, 0.08, 20, 1.0),
         )
     ):  # fmt: skip
-        yield f"seldom {half} {i}", _seldom([15, h, i], rows, positive, columns, steep)
+        yield f"seldom {i}", _seldom([15, 1, i], rows, positive, columns, steep)
     for i, (classes, freedom, apart, rows) in enumerate(
         ((3, 2.0, 4.0, 900), (3, 3.0, 4.0, 1500), (3, 2.0, 8.0, 600), (2, 2.0, 5.0, 900), (4, 2.0, 6.0, 1200))
     ):
-        yield f"tails {half} {i}", _tails([16, h, i], classes, freedom, apart, rows)
+        yield f"tails {i}", _tails([16, 1, i], classes, freedom, apart, rows)

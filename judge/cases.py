@@ -397,7 +397,7 @@ def _unseen(name: str, folders: Folders) -> Arrays:
 
 
 def _as_published() -> Iterator[Case]:
-    """The groups of human_noise_sets.py and the ten cells, one draw; clean sets of the aside half."""
+    """The groups of human_noise_sets.py and the ten cells, one draw; the clean sets."""
     from benchmarks import audit_cells, human_noise_clean
     from benchmarks import human_noise_sets as sets
 
@@ -437,12 +437,12 @@ def _as_published() -> Iterator[Case]:
         ("rare", human_noise_clean.rare_sets),
     ):
         nowhere = sets.Folders(Path(), Path())
-        for place, (name, _) in enumerate(made_by(nowhere, "aside")):
+        for place, (name, _) in enumerate(made_by(nowhere)):
 
             def nth(where: Any, made_by: Any = made_by, place: int = place) -> Any:
-                return list(made_by(where, "aside"))[place][1]()
+                return list(made_by(where))[place][1]()
 
-            yield case(group, name.replace(" aside", ""), "clean", nth)
+            yield case(group, name, "clean", nth)
 
 
 def _drawn(sources: Path, count: int) -> Iterator[Case]:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet
 
 from graylearn.data.atomic import replacing
@@ -103,8 +104,7 @@ def _blocks(files: Sequence[Path], schema: pa.Schema, columns: Sequence[str] | N
     plain = pa.schema([field.with_type(without_views(field.type)) for field in chosen], schema.metadata)
     for path in files:
         with told_as(f"{path} is damaged or not a Parquet file"):
-            with _opened(path) as file:
-                most, texts = _at_once(file, Limit(path))
+            most, texts = _at_once(path)
             with _opened(path, texts) as file:
                 for batch in file.iter_batches(most, columns=names, use_threads=False):
                     for part in _parts(pa.Table.from_batches([batch]).select(names)):
@@ -121,28 +121,51 @@ def _parts(table: pa.Table) -> Iterator[pa.Table]:
         yield table
 
 
-def _at_once(file: pa.parquet.ParquetFile, limit: Limit) -> tuple[int, list[str]]:
-    """(rows to read at once, columns to read as categories): texts that may stand once for many rows.
+def _at_once(path: Path) -> tuple[int, list[str]]:
+    """(rows to read at once, columns to read as categories), as many rows may name one text of a dictionary.
 
-    The lists of a row group are held to the limit, for one row may list a number any number of times.
+    Only texts within lists are read as categories, for which all different ones are held at once. No column
+    of a row group may take more than the limit: one row may list a number any number of times.
     """
-    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-    most, size, texts = ROWS, sum(group.total_byte_size for group in groups), []
-    for number in range(len(file.schema)):
-        leaf, chunks = file.schema.column(number), [group.column(number) for group in groups]
-        if leaf.max_repetition_level or leaf.length > 8:
+    limit, most = Limit(path), ROWS
+    flat: list[str] = []
+    listed: list[str] = []
+    with _opened(path) as file:
+        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+        size, rows = sum(group.total_byte_size for group in groups), file.metadata.num_rows
+        for number in range(len(file.schema)):
+            leaf, chunks = file.schema.column(number), [group.column(number) for group in groups]
             for chunk in chunks:
                 limit.taken = 0
-                limit.take(chunk.num_values * max(8, leaf.length))
-                size += limit.taken
-        if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL":
-            ways = {way for chunk in chunks for way in chunk.encodings}
-            if ways & {*_DICTIONARY, "DELTA_BYTE_ARRAY"}:
+                limit.take(chunk.total_uncompressed_size)
+                if leaf.max_repetition_level or leaf.length > 8:
+                    limit.take(chunk.num_values * max(8, leaf.length))
+                    size += limit.taken
+            if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL":
+                ways = {way for chunk in chunks for way in chunk.encodings}
+                if not ways & {*_DICTIONARY, "DELTA_BYTE_ARRAY"}:
+                    continue
                 if ways <= {*_DICTIONARY, "PLAIN", "RLE", "BIT_PACKED"}:
-                    texts.append(leaf.path)
+                    (listed if leaf.max_repetition_level else flat).append(leaf.path)
                 else:  # as categories these are not read
                     most = _FEW
-    return min(most, max(_FEW, BYTES * file.metadata.num_rows // max(1, size))), texts
+    longest = 0
+    if flat:
+        with _opened(path, flat) as file:
+            for number in range(len(groups)):  # with the first row comes the whole dictionary
+                for batch in file.iter_batches(1, row_groups=[number], columns=flat, use_threads=False):
+                    longest = max(longest, *map(_longest, batch.columns))
+                    break
+    most = min(most, max(_FEW, BYTES * rows // max(1, size)))
+    return max(1, min(most, BYTES // max(1, longest))), listed
+
+
+def _longest(values: pa.Array) -> int:
+    """Bytes of the longest text of a dictionary."""
+    if pa.types.is_struct(values.type):
+        return max(map(_longest, values.flatten()), default=0)
+    is_category = pa.types.is_dictionary(values.type)
+    return pc.max(pc.binary_length(values.dictionary)).as_py() or 0 if is_category else 0
 
 
 def _opened(path: Path, texts: Sequence[str] = ()) -> pa.parquet.ParquetFile:

@@ -94,3 +94,18 @@ def test_two_columns_of_one_name_are_told(tmp_path):
     pa.parquet.write_table(pa.table([[1], [2], ["x"]], names=["a", "a", "label"]), tmp_path / "a.parquet")
     with pytest.raises(DataError, match="has two columns called 'a'; rename one of them"):
         read(tmp_path / "a.parquet")
+
+
+def test_texts_of_any_nesting_are_read_over_row_groups(tmp_path):
+    columns = {
+        "text": ["a", "b", None, "d"],
+        "tags": [["a"], ["b", None], [], None],
+        "record": [{"k": "a"}, {"k": None}, None, {"k": "d"}],
+        "pairs": pa.array([[("k", "v")], [], None, [("k", None)]], pa.map_(pa.string(), pa.string())),
+        "label": ["x", "y"] * 2,
+    }
+    path, out = tmp_path / "a.parquet", tmp_path / "b.parquet"
+    pa.parquet.write_table(pa.table(columns), path, row_group_size=2)
+    _, origin = read_file(path, ReadOptions(without=("tags", "record", "pairs")))
+    format_of(path).rewrite(path, out, origin, Change([], [], [True] * 4, list(range(4))))
+    assert pa.parquet.read_table(out).to_pylist() == pa.table(columns).to_pylist()

@@ -106,9 +106,12 @@ def _blocks(files: Sequence[Path], schema: pa.Schema, columns: Sequence[str] | N
         with told_as(f"{path} is damaged or not a Parquet file"):
             most, texts = _at_once(path)
             with _opened(path, texts) as file:
-                for batch in file.iter_batches(most, columns=names, use_threads=False):
-                    for part in _parts(pa.Table.from_batches([batch]).select(names)):
-                        yield part.cast(plain).cast(chosen)  # no view is made of a category at once
+                # categories within lists do not go on from one row group to the next
+                each = [[number] for number in range(file.metadata.num_row_groups)] if texts else [None]
+                for groups in each:
+                    for batch in file.iter_batches(most, groups, names, use_threads=False):
+                        for part in _parts(pa.Table.from_batches([batch]).select(names)):
+                            yield part.cast(plain).cast(chosen)  # no view is made of a category at once
 
 
 def _parts(table: pa.Table) -> Iterator[pa.Table]:

@@ -55,6 +55,29 @@ def test_what_cannot_be_told_apart_has_no_confusions_beyond_expected():
     assert abs(found.column("set: contradicted beyond expected")[0]) < 0.1
 
 
+def test_wrong_labels_lie_deeper_in_the_other_class_than_overlap():
+    wrong = clusters(900, k=3, wrong=0.3, apart=4.0)
+    overlap = clusters(900, k=3, wrong=0.0, apart=1.2)
+    one, two = (gather(as_rows(made.x, made.y)) for made in (wrong, overlap))
+    for share in (one.column("set: contradicted")[0], two.column("set: contradicted")[0]):
+        assert 0.2 < share < 0.4
+    depth = "set: depth of contradicted"
+    assert one.column(depth)[0] > 0.42 > 0.32 > two.column(depth)[0]
+    assert np.median(one.column("pair: depth")) > np.median(two.column("pair: depth")) + 0.1
+    hopeless = gather(as_rows(wrong.x, np.random.default_rng(0).permutation(wrong.y)))
+    told, alike = "set: told of labels", "set: neighbours look alike"
+    assert one.column(told)[0] > hopeless.column(told)[0] + 0.2
+    assert one.column(alike)[0] > 0.9 > hopeless.column(alike)[0]
+
+
+def test_samples_look_like_what_is_likelier_than_their_label(full, planted):
+    own = full.probabilities[np.arange(300), planted.y]
+    likelier = full.probabilities.max(axis=1) > own
+    np.testing.assert_array_equal(full.looks[~likelier], planted.y[~likelier])
+    np.testing.assert_array_equal(full.looks[likelier], full.probabilities[likelier].argmax(axis=1))
+    assert (full.looks == planted.true).mean() > 0.95
+
+
 def test_a_label_that_falls_in_two_is_told():
     random = np.random.default_rng(0)
     y = np.arange(400) % 2
@@ -65,6 +88,8 @@ def test_a_label_that_falls_in_two_is_told():
     found = gather(as_rows(x, y))
     assert found.column("label: falls in two")[y == 0].mean() > 0.6
     np.testing.assert_array_equal(found.column("label: in the smaller part")[y == 0] > 0, part[y == 0])
+    over = found.column("label: parts apart, over the next")
+    assert over[y == 0].mean() > over[y == 1].mean() + 1
 
 
 def test_confusions_that_were_planted_are_read_off():

@@ -65,9 +65,11 @@ def test_in_lists_nearly_all_neighbours_are_found(monkeypatch):
 def test_what_lies_far_from_every_class_is_farthest():
     made = clusters(120, k=3, d=5, wrong=0.0)
     x = np.concatenate([made.x, np.full((1, 5), 25.0), made.x[:1]])
-    away, own = views.class_distances(as_rows(x, np.append(made.y, [0, (made.y[0] + 1) % 3])))
+    away, own, following = views.class_distances(as_rows(x, np.append(made.y, [0, (made.y[0] + 1) % 3])))
     assert away.argmax() == 120
     assert own[-1] > own[0] + 1, "the same sample under another label"
+    assert len(np.unique(following)) <= 3, "how far the next class is, of each class"
+    assert (following > own)[:120].mean() > 0.9, "classes lie farther apart than they are wide"
 
 
 def test_in_groups_a_class_is_where_its_other_groups_lie():
@@ -75,11 +77,11 @@ def test_in_groups_a_class_is_where_its_other_groups_lie():
     single = made.y == 2  # its one group is all that is known of the class
     group = np.where(single, 1000, np.arange(120))
     plain, heeded = as_rows(made.x, made.y), as_rows(made.x, made.y, group=group)
-    (p, _, off), (q, _, without) = views.class_centres(plain), views.class_centres(heeded)
+    (p, _, off, _), (q, _, without, _) = views.class_centres(plain), views.class_centres(heeded)
     assert p[single, 2].mean() > 0.8 > 0.4 > q[single, 2].mean()
     assert (without[single] > off[single] + 0.5).all()
     np.testing.assert_array_equal(q[~single].argmax(axis=1), made.y[~single])
-    (_, own), (_, apart) = views.class_distances(plain), views.class_distances(heeded)
+    (_, own, _), (_, apart, _) = views.class_distances(plain), views.class_distances(heeded)
     assert (apart[single] > own[single] + 1).all()
     np.testing.assert_allclose(apart[~single], own[~single], atol=0.4)
 

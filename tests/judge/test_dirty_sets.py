@@ -58,7 +58,7 @@ def test_a_hopeless_set_says_nothing_of_its_labels(sets):
             np.fill_diagonal(away, np.inf)
             share = np.bincount(made.label) / len(made.label)
             excess.append(np.mean(made.label[away.argmin(1)] == made.label) - (share**2).sum())
-    assert len(excess) >= 5
+    assert len(excess) >= 3
     assert abs(np.mean(excess)) < 0.05
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from graylearn.data.images.cache import cache_images
 from graylearn.data.images.decode import IMAGE_SUFFIXES
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError
+from graylearn.errors import DataError, DataWarning
 from reproduction.catalog.files import Finder, Found
 from reproduction.catalog.images import Part, image_samples
 
@@ -113,7 +114,12 @@ def _tabbed(path: Path) -> list[list[str]]:
 def _samples(folder: Path, paths: list[Path], y: np.ndarray, classes: tuple[str, ...]) -> Samples:
     """Decode the pictures, or find them decoded by an earlier run; ids are their paths inside the folder."""
     ids = np.array([path.relative_to(folder).as_posix() for path in paths], dtype=object)
-    return Samples(cache_images(paths, size=SIZE).images, y, classes, ids, "image")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # what is not whole is refused below
+        read = cache_images(paths, size=SIZE)
+    if missing := sorted(set(range(len(paths))) - set(read.kept.tolist())):
+        raise DataError(f"{len(missing)} of {len(paths)} images cannot be read: {paths[missing[0]]}")
+    return Samples(read.images, y, classes, ids, "image")
 
 
 def _folders(parent: Path) -> Iterator[Path]:

@@ -37,6 +37,10 @@ class Learner:
     """The processes that train it together; None = this one alone."""
     device: torch.device
 
+    def own_mean(self) -> tuple[list[Tensor], list[Tensor]] | None:
+        """Weights and buffers of a second network, which is the mean of the first; None where there is none."""
+        return None
+
     def sync(self) -> None:
         """Write the weights into the user's modules, if they are kept elsewhere."""
 
@@ -77,9 +81,11 @@ class ModuleLearner(Learner):
         device: torch.device,
         half: torch.dtype | None = None,
         clip_norm: float | None = None,
+        mean: nn.Module | None = None,
         frozen: Sequence[nn.Module] = (),
     ) -> None:
         self.network = network
+        self.mean = mean
         self.optimizer = optimizer
         self.device = device
         self.half = half
@@ -102,7 +108,9 @@ class ModuleLearner(Learner):
             for group in optimizer.param_groups
         ]
         self.norms = batch_norms(network)
+        self.norms_of_mean = [] if mean is None else batch_norms(mean)
         self.compiled: Callable[[Tensor], Any] | None = None
+        self.compiled_mean: Callable[[Tensor], Any] | None = None
         self.compiled_size = 0
 
     def compile(self, mode: str, batch_size: int) -> None:
@@ -112,6 +120,8 @@ class ModuleLearner(Learner):
         """
         allow_recompiling(_RECOMPILE_LIMIT)
         self.compiled = torch.compile(self.network, mode=mode, dynamic=False)
+        if self.mean is not None:
+            self.compiled_mean = torch.compile(self.mean, mode=mode, dynamic=False)
         self.compiled_size = batch_size
         # CUDA graphs write each step's outputs to the same memory
         self.keeps_outputs = mode not in ("reduce-overhead", "max-autotune")
@@ -122,7 +132,9 @@ class ModuleLearner(Learner):
         return torch.autocast(self.device.type, dtype=self.half)
 
     def forward(self, inputs: Tensor) -> Output:
-        """The pass that `update` follows."""
+        """The pass that `update` follows; where there is a mean of the weights, its answer alone."""
+        if self.mean is not None:
+            return self._answer(self.mean, inputs)
         network: Callable[[Tensor], Any] = self.network
         if self.compiled is not None and len(inputs) == self.compiled_size:
             network = self.compiled
@@ -135,6 +147,14 @@ class ModuleLearner(Learner):
             return self._forward_lone(inputs)
         with self._autocast():
             return as_output(network(inputs))
+
+    @torch.no_grad()
+    def _answer(self, mean: nn.Module, inputs: Tensor) -> Output:
+        """What the network of the mean says; its batch norms measure what it is asked, in passes like this."""
+        whole = self.compiled_mean is not None and len(inputs) == self.compiled_size
+        lone = inputs.shape[0] == 1
+        with _each(self.norms_of_mean if lone else [], training=False), self._autocast():
+            return as_output(self.compiled_mean(inputs) if whole else mean(inputs))  # type: ignore[misc]
 
     def _forward_lone(self, inputs: Tensor) -> Output:
         """The pass of a single sample, which has no variance: batch norm uses its running statistics."""
@@ -193,12 +213,20 @@ class ModuleLearner(Learner):
     def start_training(self) -> None:
         """Training mode, but for batch norms that are frozen."""
         self.network.train()
+        if self.mean is not None:
+            self.mean.train()
         for norm in self.frozen:
             norm.eval()
 
     def values(self) -> list[Tensor]:
         """Parameters and buffers, each once."""
         return [value.detach() for value in [*self.network.parameters(), *self.network.buffers()]]
+
+    def own_mean(self) -> tuple[list[Tensor], list[Tensor]] | None:
+        """Parameters and buffers of the network of the mean."""
+        if self.mean is None:
+            return None
+        return [value.detach() for value in self.mean.parameters()], list(self.mean.buffers())
 
     def describe(self) -> dict[str, Any]:
         """The optimizer and its options: a run is resumed with the same."""
@@ -271,7 +299,7 @@ def compile_if_worth_it(
         if not automatic:
             raise
         # no compiler or no Triton on this machine: train without
-        learner.compiled, learner.keeps_outputs = None, True
+        learner.compiled, learner.compiled_mean, learner.keeps_outputs = None, None, True
         note(f"not compiled, because it failed: {type(error).__name__}: {first_line(error)}")
 
 
@@ -281,14 +309,15 @@ def _best_mode(learner: ModuleLearner, method: Method) -> str:
     ResNet18 on an H200, images a second with and without them: 39,000 and 14,000 at batch 128, 81,000 and
     52,000 at 512, the same at 2048. Outputs live in the graph's memory, so nothing else may keep them.
     """
-    plain = learner.device.type == "cuda" and method.networks == 1 and not method.needs_features
+    plain = learner.device.type == "cuda" and method.reads_logits_alone
     return "reduce-overhead" if plain else "default"
 
 
 def warm_up(learner: ModuleLearner, example: Tensor, batch_size: int) -> None:
     """Compile forward and backward now, on copies of an example; weights and buffers stay as they were."""
     network = learner.network
-    before = {name: buffer.clone() for name, buffer in network.named_buffers()}
+    buffers = [*network.buffers(), *([] if learner.mean is None else learner.mean.buffers())]
+    before = [buffer.clone() for buffer in buffers]
     rng = torch.get_rng_state(), torch.cuda.get_rng_state() if learner.device.type == "cuda" else None
     inputs = example[torch.arange(batch_size, device=example.device) % len(example)]
     if example.ndim == 4:
@@ -298,13 +327,16 @@ def warm_up(learner: ModuleLearner, example: Tensor, batch_size: int) -> None:
     learner.optimizer.zero_grad(set_to_none=True)  # gradients that another run left must not be added to
     try:
         for _ in range(3 if not learner.keeps_outputs else 1):  # CUDA graphs are recorded on the second pass
-            learner.forward(inputs).logits.float().mean().backward()  # type: ignore[no-untyped-call]
+            output = learner.forward(inputs)
+            if learner.mean is not None:
+                output = learner.forward_again(inputs)
+            output.logits.float().mean().backward()  # type: ignore[no-untyped-call]
             learner.optimizer.zero_grad(set_to_none=True)
     finally:
         network.train(was_training)
         with torch.no_grad():
-            for name, buffer in network.named_buffers():
-                buffer.copy_(before[name])
+            for buffer, kept in zip(buffers, before, strict=True):
+                buffer.copy_(kept)
         torch.set_rng_state(rng[0])
         if rng[1] is not None:
             torch.cuda.set_rng_state(rng[1])

@@ -156,8 +156,10 @@ def show_applied(summary: dict[str, Any]) -> None:
         left = f"{counted(count, 'group')} of copies {bear} different labels and {stay}"
         lines.append(f"{left}: decide in the report which label is right")
     if summary["undecided_suspects"]:
-        rule = f"--suspects {summary['suspects']}"
-        if (sure := summary["undecided_sure"]) not in (None, summary["undecided_suspects"]):
+        rule, sure = f"--suspects {summary['suspects']}", summary["undecided_sure"]
+        if sure == 0:
+            rule = "the audit is sure of none of them, and they stay as they are"
+        elif sure not in (None, summary["undecided_suspects"]):
             rule += (
                 f" for the {sure:,} that the audit is sure of, the others stay as they are; judge them "
                 "in the report of this run, for an audit of what is left would find them less well"

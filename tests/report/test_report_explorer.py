@@ -195,6 +195,20 @@ def test_the_sure_ones_are_told_from_those_to_review(open_report):
     expect(page.locator("#count")).to_have_text(re.compile("of 48 shown"))
 
 
+def test_misspelt_labels_are_a_step_of_their_own(open_report):
+    index = np.arange(120)
+    spelt = (index < 60) & (index % 3 == 1)  # "dogg", of which all are suspects that mean "dog"
+    table = make_table()
+    table["label"] = np.where(spelt, "dogg", np.where(table.label == "dog", "cat", table.label))
+    table["suggested"] = np.where(spelt, "dog", table.suggested)
+    table["level"] = np.where(index < 60, np.where(index < 12, "sure", "review"), "")
+    classes = ("cat", "dog", "dogg", "owl")
+    page = open_report(explored(table=table, classes=classes, probabilities=np.full((120, 4), 0.25)))
+    expect(page.locator("#steps")).to_contain_text("20 labels are probably misspelt")
+    page.get_by_role("link", name="Look through the 8 samples").click()
+    expect(page.locator("#count")).to_have_text(re.compile("of 8 shown"))
+
+
 def test_a_row_shows_first_what_makes_it_odd(open_report):
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({f"c{k:02d}": rng.normal(size=120) for k in range(12)})

@@ -24,7 +24,9 @@ const DOUBTFUL = 0.25;
 
 function drawSteps() {
   const steps = [];
-  const sure = samples.level ? samples.level.filter((level) => level === 2).length : 0;
+  const spelt = new Set(misspeltRows);  // a step of their own
+  const [toReview, sure] = [1, 2].map((level) => Array.from((samples.level ?? []).keys())
+    .filter((row) => samples.level[row] === level && !spelt.has(row)));
   const listed = (name, level) => listLink(name, () => {
     showList({ level });
     focusCurrent();
@@ -44,11 +46,10 @@ function drawSteps() {
   }
   const [card, word] = pairLists.together.length ? ["together", "by group"] : ["pairs", "by pair"];
   const atOnce = pairLists[card][0]?.rows.length > 2 ? [", or many at once ", el("a", { href: `#${card}-card` }, word)] : [];
-  if (sure) steps.push([listed(`Look through the ${plural(sure, "sample")} the audit is sure of`, "2"), ", and accept what you agree with."]);
-  if (sure < numSuspects) {
-    const name = sure ? `Judge the ${number(numSuspects - sure)} to review` : "Start with the largest scores";
-    steps.push([listed(name, sure ? "1" : ""), sure ? " one by one" : ": keep, drop or relabel each", ...atOnce, "."]);
-  }
+  const some = (name, rows, level) => (spelt.size ? listLink(name, () => showOnly(rows, name)) : listed(name, level));
+  if (sure.length) steps.push([some(`Look through the ${plural(sure.length, "sample")} the audit is sure of`, sure, "2"), ", and accept what you agree with."]);
+  if (!sure.length) steps.push([listed("Start with the largest scores", ""), ": keep, drop or relabel each", ...atOnce, "."]);
+  else if (toReview.length) steps.push([some(`Judge the ${number(toReview.length)} to review`, toReview, "1"), " one by one", ...atOnce, "."]);
   const doubtful = Array.from(samples.score.keys()).filter((row) => !samples.suspected[row] && samples.score[row] >= DOUBTFUL);
   if (doubtful.length) {
     const name = `the ${plural(doubtful.length, "sample")} that came near`;

@@ -74,3 +74,24 @@ def test_an_epoch_gives_every_sample_once_and_again_the_same(window, monkeypatch
     for batch, again in zip(batches, source.epoch(1), strict=True):
         assert torch.equal(batch.inputs, again.inputs)
         assert torch.equal(batch.target, y[batch.index])
+
+
+def test_only_what_the_host_holds_is_taken_to_the_device_step_by_step():
+    """A device may be named otherwise than its tensors name it, as "cuda" is "cuda:0" to them."""
+    read = []
+
+    class Reading(Preparation):
+        def train(self, x, rows, index, epoch):
+            read.append(len(x))
+            return super().train(x, rows, index, epoch)
+
+    device = torch.device("cpu", 0)
+    x, y = torch.arange(20.0).view(10, 2), torch.zeros(10, dtype=torch.long)
+    for on_host, expected in ((False, 10), (True, 4)):
+        options = {"batch_size": 4, "order": order(10), "device": device, "preparation": Reading()}
+        source = ArrayBatches(x, y, on_host=on_host, **options)
+        source.window = 1
+        seen = torch.cat([batch.inputs for batch in source.epoch(0)])
+        torch.testing.assert_close(seen, x[order(10)(0)])
+        assert read[0] == expected
+        read.clear()

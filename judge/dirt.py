@@ -224,6 +224,6 @@ LABEL_ERRORS: dict[str, LabelError] = {
     "boundary": at_boundary, "instance": by_instance, "feature": by_feature, "models": by_models,
     "blocks": in_blocks, "group": by_group,
 }  # fmt: skip
-WEIGHTS = {"models": 4.0, "shifted": 2.5, "uniform": 2.5, "swapped": 1.6, "confused": 1.6, "instance": 1.4,
+WEIGHTS = {"models": 5.0, "shifted": 2.5, "uniform": 2.5, "swapped": 1.6, "confused": 1.6, "instance": 1.4,
            "feature": 1.8, "blocks": 0.6, "group": 0.7}  # fmt: skip
 """How often a cause is drawn, beside the others' 1: people's errors most."""

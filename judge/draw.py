@@ -23,8 +23,12 @@ Random = np.random.Generator
 Sources = Mapping[str, list[Samples]]
 
 BELONGS, MISLABELLED, FOREIGN_SAMPLE = 0, 1, 2
-PLANS = {"clean": 0.34, "hopeless": 0.08, "labels": 0.26, "foreign": 0.16, "both": 0.16}
+PLANS = {"clean": 0.34, "hopeless": 0.05, "labels": 0.27, "foreign": 0.18, "both": 0.16}
 """What is wrong with a set, and how often."""
+WEAK, OF_WEAK = 0.12, {"clean": 0.5, "hopeless": 0.04, "labels": 0.24, "foreign": 0.12, "both": 0.1}
+"""Share of the sets whose features tell little, and what is wrong with those."""
+LIKE_OVERLAP = ("boundary", "instance", "feature", "models")
+"""Errors that weak features cannot tell from classes that overlap: there they are few."""
 FEATURELESS = ("clean", "hopeless")
 GENERATED = 0.45
 """Share of the made-up families."""
@@ -86,9 +90,16 @@ def draw(seed: int, sources: Sources) -> DirtySet:
     family = _family(random, sources)
     x, y, held_x, held_group, info = _base(random, family, sources)
     k = int(y.max()) + 1
-    if family != "rules" and random.random() < 0.2:
+    weak = random.random() < WEAK
+    if weak:
+        every = _weakened(random, np.concatenate([x, held_x]), family == "rules")
+        x, held_x = every[: len(x)], every[len(x) :]
+    if family != "rules" and random.random() < 0.15:
         x = _strays(random, x, y, k)
-    plan = str(random.choice(list(PLANS), p=list(PLANS.values())))
+    if family != "rules" and random.random() < 0.03:
+        x = _crowded(random, x, y, k)
+    plans = OF_WEAK if weak else PLANS
+    plan = str(random.choice(list(plans), p=list(plans.values())))
     info |= {
         "seed": seed,
         "family": family,
@@ -105,6 +116,8 @@ def draw(seed: int, sources: Sources) -> DirtySet:
         weight = np.array([dirt.WEIGHTS.get(name, 1.0) for name in names])
         info["noise"] = str(random.choice(names, p=weight / weight.sum()))
         rate = _share(random, 0.01, 0.5)
+        if weak and info["noise"] in LIKE_OVERLAP:
+            rate = float(np.exp(random.uniform(np.log(0.005), np.log(0.2))))
         rows.given = dirt.LABEL_ERRORS[info["noise"]](random, x, y, k, rate)
     if plan in ("foreign", "both"):
         foreign, group, info["kinds"] = _foreign(
@@ -124,6 +137,32 @@ def draw(seed: int, sources: Sources) -> DirtySet:
         features, name = _leak(random, features, rows)
         extras.append(name)
     return _finished(random, features, rows, info | {"extras": tuple(extras)})
+
+
+def _weakened(random: Random, x: np.ndarray, words: bool) -> np.ndarray:
+    """Features without most columns or directions, or behind noise."""
+    few = width(random, 1, max(2, min(8, x.shape[1] // 2)))
+    if words or random.random() < 0.4:
+        return x[:, random.permutation(x.shape[1])[:few]]
+    z = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-6)
+    if random.random() < 0.5:
+        return np.asarray(z @ random.normal(size=(z.shape[1], few)) / np.sqrt(z.shape[1]))
+    return np.asarray(z + np.exp(random.uniform(np.log(0.4), np.log(2.0))) * random.normal(size=z.shape))
+
+
+def _crowded(random: Random, x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
+    """Features of which, in some classes, those that lie together lie closer still, and elsewhere."""
+    x, spread = x.copy(), x.std(axis=0)
+    for c in random.choice(k, int(random.integers(1, min(k, 4) + 1)), replace=False):
+        own = np.flatnonzero(y == c)
+        if len(own) < 2 * FEWEST:
+            continue
+        middle = x[random.choice(own)]
+        away = (((x[own] - middle) / np.maximum(spread, 1e-9)) ** 2).sum(axis=1)
+        some = own[away.argsort()[: max(FEWEST, round(len(own) * random.uniform(0.05, 0.45)))]]
+        to = middle + random.uniform(0.0, 1.5) * spread * random.normal(size=len(spread))
+        x[some] = to + random.uniform(0.05, 0.7) * (x[some] - middle)
+    return x
 
 
 def _strays(random: Random, x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
@@ -168,6 +207,8 @@ def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
         info = {"source": samples.name, "by_column": family == "table" or random.random() < 0.3}
         k, one_true = most, samples.source.one_true_class
     every = random.permutation(np.unique(y))
+    if held and family not in GENERATORS and random.random() < 0.4:
+        held = max(held, len(every) // 2)
     if len(every) - held < 2 or (len(every) <= 4 and random.random() < 0.5):
         held = 0
     k = min(k, len(every) - held)
@@ -182,11 +223,10 @@ def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
     number = np.full(int(every.max()) + 1, -1)
     number[np.unique(y[chosen])] = np.arange(len(np.unique(y[chosen])))
     new = number[y[chosen]]
-    if new.max() >= 3 and random.random() < 0.07:  # several kinds under one name
-        to = random.permutation(int(new.max()) + 1)
-        new = np.unique(
-            np.minimum(to[new], int(new.max()) - random.integers(1, 1 + new.max() // 3)), return_inverse=True
-        )[1]
+    if new.max() >= 3 and random.random() < 0.15:  # several kinds under one name, or all but a few
+        to, last = random.permutation(int(new.max()) + 1), int(new.max())
+        most = last // 3 if random.random() < 0.5 else last - 1
+        new = np.unique(np.minimum(to[new], last - random.integers(1, 1 + most)), return_inverse=True)[1]
     if random.random() < 0.08:  # one class under two names, which nobody can tell apart
         same = np.flatnonzero(new == random.choice(new))
         parted = random.permutation(same)[: round(len(same) * random.uniform(0.2, 0.5))]

@@ -51,7 +51,12 @@ def mixtures(random: Random, n: int, k: int) -> Drawn:
     """Gaussian clusters, several per class, each with its own shape; some columns say nothing."""
     d, kinds = width(random, 2, 200), int(random.integers(1, 5))
     inner = min(d, width(random, 2, 24))
-    y, part = classes(random, n, k), random.integers(0, kinds, n)
+    y = classes(random, n, k)
+    of_class = np.full(k, kinds)
+    if random.random() < 0.4:  # one class is a crowd of many kinds, another is one
+        kinds = int(random.integers(4, 20))
+        of_class = 1 + (kinds * random.random(k) ** random.uniform(1.0, 4.0)).astype(np.int64)
+    part = (of_class[y] * random.random(n)).astype(np.int64)
     apart = random.uniform(0.9, 7.0)
     centre = random.normal(size=(k, 1, inner)) + random.uniform(0.2, 1.2) * random.normal(
         size=(k, kinds, inner)

@@ -33,7 +33,7 @@ from judge.sources import load
 Random = np.random.Generator
 SHARD = 100
 """Seeds of one shard."""
-LIKELY, OTHER = 110, 70
+LIKELY, OTHER = 150, 106
 """Rows kept of samples that look like another class, and of the others."""
 
 
@@ -114,6 +114,7 @@ def one(seed: int, sources: Any) -> list[dict[str, Any]]:
             {
                 "matrix": evidence.matrix[kept].astype(np.float16), "truth": truth[kept].astype(np.int8),
                 "weight": weight.astype(np.float32), "suggested": best,
+                "label": y[kept].astype(np.int16), "looks": evidence.looks[kept].astype(np.int16),
                 "info": {**{k: v for k, v in made.info.items() if k != "warps"}, "of": of,
                          "bad": float((truth > 0).mean()), "foreign": float((truth == 2).mean())},
             }
@@ -141,7 +142,7 @@ def shard(number: int, out: Path) -> tuple[int, int, float]:
     sizes = [len(each["truth"]) for each in kept]
     arrays = {
         name: np.concatenate([each[name] for each in kept])
-        for name in ("matrix", "truth", "weight", "suggested")
+        for name in ("matrix", "truth", "weight", "suggested", "label", "looks")
     }
     partial_file = path.with_suffix(".partial.npz")
     np.savez(partial_file, piece=np.repeat(np.arange(len(kept)), sizes).astype(np.int32),

@@ -24,12 +24,14 @@ import torch
 from torch import Tensor, nn
 
 from graylearn.audit.evidence import COLUMNS
-from graylearn.audit.judge import _PLACES, FAR, Judge, write_judge
+from graylearn.audit.judge import _PLACES, FAR, Judge, pools_of, write_judge
 from judge.shards import LIKELY, OTHER, SHARD, make
 from judge.sources import SOURCES
 
 ROWS = LIKELY + OTHER
-HIDDEN, CONTEXT = 96, 48
+HIDDEN = 96
+CONTEXT = {"all": 48, "label": 32, "pair": 32}
+"""Width of the context of each pool."""
 MEMBERS = 3
 BATCH, RATE, DECAY, DROPOUT = 32, 2e-3, 0.05, 0.2
 OF_SET, OF_ROW = (0.3, 0.3), (0.1, 0.1)
@@ -55,6 +57,8 @@ class Pieces:
     """(P, ROWS) 0, 1, 2."""
     weight: Tensor
     """(P, ROWS) adding up to one; 0 where there is no row."""
+    pools: dict[str, Tensor]
+    """(P, ROWS) number of a row's pool, -1 where there is no row."""
     suggested: Tensor
     """(P, ROWS) whether the belief is right, where a sample is mislabelled."""
     info: list[dict[str, Any]]
@@ -71,7 +75,7 @@ class Pieces:
 
 def read_pieces(folder: Path) -> Pieces:
     """All shards of a folder."""
-    matrices, truths, weights, right, infos, starts = [], [], [], [], [], []
+    matrices, truths, weights, right, infos, starts, labels, looks = [], [], [], [], [], [], [], []
     for path in sorted(folder.glob("[0-9]*.npz")):
         if path.name.endswith(".partial.npz"):
             continue
@@ -82,6 +86,8 @@ def read_pieces(folder: Path) -> Pieces:
             truths.append(file["truth"])
             weights.append(file["weight"])
             right.append(file["suggested"])
+            labels.append(file["label"].astype(np.int64))
+            looks.append(file["looks"].astype(np.int64))
             infos += json.loads(str(file["info"]))
     every = np.concatenate(matrices)
     some = every[:: max(1, len(every) // 300_000)].astype(np.float64)
@@ -107,7 +113,13 @@ def read_pieces(folder: Path) -> Pieces:
     truth[piece, place] = torch.from_numpy(np.concatenate(truths).astype(np.int64))
     weight[piece, place] = torch.from_numpy(np.concatenate(weights))
     suggested[piece, place] = torch.from_numpy(np.concatenate(right))
-    return Pieces(x, truth, weight, suggested, infos, mean.astype(np.float32), scale.astype(np.float32))
+    pools = {}
+    for name, code in pools_of(np.concatenate(labels), np.concatenate(looks)).items():
+        pools[name] = torch.full((len(size), ROWS), -1, dtype=torch.int32)
+        pools[name][piece, place] = torch.from_numpy(code.astype(np.int32))
+    return Pieces(
+        x, truth, weight, pools, suggested, infos, mean.astype(np.float32), scale.astype(np.float32)
+    )
 
 
 class Network(nn.Module):
@@ -115,27 +127,32 @@ class Network(nn.Module):
 
     def __init__(self, columns: int) -> None:
         super().__init__()
-        h, u = HIDDEN, CONTEXT
+        h = HIDDEN
         self.layers = nn.ModuleDict({
             "in": nn.Linear(columns, h), "in_norm": nn.LayerNorm(h), "row": nn.Linear(h, h),
-            "all_norm": nn.LayerNorm(2 * h), "all": nn.Linear(2 * h, u),
-            "both": nn.Linear(h + u, h), "both_norm": nn.LayerNorm(h), "head": nn.Linear(h, h),
-            "out": nn.Linear(h, 3),
+            **{f"{name}_norm": nn.LayerNorm(2 * h) for name in CONTEXT},
+            **{name: nn.Linear(2 * h, u) for name, u in CONTEXT.items()},
+            "both": nn.Linear(h + sum(CONTEXT.values()), h), "both_norm": nn.LayerNorm(h),
+            "head": nn.Linear(h, h), "out": nn.Linear(h, 3),
             "plain": nn.Linear(columns, 3, bias=False),
         })  # fmt: skip
         self.drop = nn.Dropout(DROPOUT)
         nn.init.zeros_(self.layers["plain"].weight)  # type: ignore[arg-type]
 
-    def forward(self, x: Tensor, weight: Tensor) -> Tensor:
-        """(P, R, 3) logits of rows (P, R, F) with weights (P, R)."""
+    def forward(self, x: Tensor, weight: Tensor, pools: dict[str, Tensor]) -> Tensor:
+        """(P, R, 3) logits of rows (P, R, F) with weights and pools (P, R)."""
         layer = self.layers
         act = nn.functional.gelu
         e = act(layer["row"](layer["in_norm"](act(layer["in"](x), approximate="tanh"))), approximate="tanh")
-        mean = (weight[..., None] * e).sum(1)
-        spread = ((weight[..., None] * e * e).sum(1) - mean**2).clamp_min(0.0).add(1e-6).sqrt()
-        context = act(layer["all"](layer["all_norm"](torch.cat([mean, spread], 1))), approximate="tanh")
-        context = self.drop(context)[:, None].expand(-1, x.shape[1], -1)
-        e = act(layer["both"](torch.cat([e, context], -1)), approximate="tanh")
+        known = [e]
+        for name, pool in pools.items():
+            alike = (pool[:, :, None] == pool[:, None]) * weight[:, None]
+            alike = alike / alike.sum(2, keepdim=True).clamp_min(1e-9)
+            mean = alike @ e
+            spread = (alike @ (e * e) - mean**2).clamp_min(0.0).add(1e-6).sqrt()
+            context = layer[f"{name}_norm"](torch.cat([mean, spread], 2))
+            known.append(self.drop(act(layer[name](context), approximate="tanh")))
+        e = act(layer["both"](torch.cat(known, -1)), approximate="tanh")
         e = act(layer["head"](self.drop(layer["both_norm"](e))), approximate="tanh")
         out: Tensor = layer["out"](e) + layer["plain"](x)
         return out
@@ -167,7 +184,8 @@ def fitted(pieces: Pieces, index: Tensor, epochs: int, seed: int, device: str = 
             x = x * (torch.rand(BATCH, 1, len(missed), device=where) >= missed)
             x = x + noise * torch.where(of_set, torch.randn(BATCH, 1, len(missed), device=where),
                                         torch.randn(x.shape, device=where))  # fmt: skip
-            loss = nn.functional.cross_entropy(net(x, weight).transpose(1, 2), truth, reduction="none")
+            pools = {name: pool[some].to(where) for name, pool in pieces.pools.items()}
+            loss = nn.functional.cross_entropy(net(x, weight, pools).transpose(1, 2), truth, reduction="none")
             loss = (loss * weight).sum() / BATCH
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -176,14 +194,18 @@ def fitted(pieces: Pieces, index: Tensor, epochs: int, seed: int, device: str = 
     return net.eval().cpu()
 
 
-def said(nets: list[Network], pieces: Pieces, index: Tensor) -> Tensor:
+def said(nets: list[Network], pieces: Pieces, index: Tensor, device: str = "cpu") -> Tensor:
     """(P, R, 3) mean of what the networks say of some pieces."""
-    out = torch.zeros(len(index), ROWS, 3)
+    out, where = torch.zeros(len(index), ROWS, 3), torch.device(device)
     with torch.no_grad():
-        for at in range(0, len(index), 256):
-            some = index[at : at + 256]
+        for at in range(0, len(index), 128):
+            some = index[at : at + 128]
+            x, weight = pieces.x[some].to(where).float(), pieces.weight[some].to(where)
+            pools = {name: pool[some].to(where) for name, pool in pieces.pools.items()}
             for net in nets:
-                out[at : at + 256] += net(pieces.x[some].float(), pieces.weight[some]).softmax(-1) / len(nets)
+                out[at : at + 128] += net.to(where)(x, weight, pools).softmax(-1).cpu() / len(nets)
+    for net in nets:
+        net.cpu()
     return out
 
 
@@ -328,7 +350,7 @@ def main(argv: list[str] | None = None) -> None:
     left_out = {out: nets[FOLD_MEMBERS * i : FOLD_MEMBERS * (i + 1)] for i, out in enumerate(FOLDS)}
     for families, own_nets in left_out.items():
         own = pieces.of(lambda info, out=families: info["family"] in out)  # type: ignore[misc]
-        p[own] = said(own_nets, pieces, own)
+        p[own] = said(own_nets, pieces, own, args.device)
     every = torch.arange(len(pieces))
     print(report(p, pieces, every, (0.5, 0.6, 0.7, 0.8, 0.9)), flush=True)
     settings = settings_from(p, pieces, every, args.clean)

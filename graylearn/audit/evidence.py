@@ -28,6 +28,8 @@ AWAY = (
 )  # fmt: skip
 RANKED = ("away by angle", "away by distance", "off own centre", "off own class")
 """Of these the rank among members of the own label, too."""
+OVER_NEXT = ("off own centre", "off own class")
+"""How far a sample is from its label's centre, beside how far that is from the next one."""
 SHARPENED = (1.5, 3.0)
 """Powers of the pooled probabilities to which confusions of classes are fitted."""
 FEW_VALUES = 8
@@ -44,6 +46,16 @@ class Evidence:
     """(N, K) mean of the views' class probabilities."""
     beliefs: Floats
     """(N, K) chance of each other class if the label is wrong; 0 for the label itself."""
+    label: Ints
+    """(N,) given labels."""
+
+    @property
+    def looks(self) -> Ints:
+        """(N,) the class that the views find likeliest, in doubt the label."""
+        best = self.probabilities.argmax(axis=1)
+        every = np.arange(len(best))
+        own, other = self.probabilities[every, self.label], self.probabilities[every, best]
+        return np.where(other > own, best, self.label)
 
     def column(self, name: str) -> NDArray[np.float32]:
         """(N,) one of `COLUMNS`."""
@@ -93,7 +105,7 @@ def gather(
     matrix = np.full((n, len(COLUMNS)), np.nan, dtype=np.float32)
     for name, values in found.items():
         matrix[:, _PLACE[name]] = values
-    return Evidence(matrix, pooled, beliefs)
+    return Evidence(matrix, pooled, beliefs, y)
 
 
 def _log(p: Floats) -> Floats:
@@ -139,6 +151,15 @@ def _opinions(
     found["pool: label, rank in label"] = percentile(own, y, y)
     found["pool: other, rank in other"] = percentile(np.where(member >= 0, own, other), member, b)
     found["pool: label, rank in members"] = percentile(own, member, y)
+    _depths(found, np.asarray(found["pool: other, rank in other"]), member < 0, y * pooled.shape[1] + b)
+
+
+def _depths(found: dict[str, Floats | float], rank: Floats, against: Bools, pair: Ints) -> None:
+    """How deep in the other class those lie that look like it: wrong labels anywhere, overlap at its edge."""
+    _, place = np.unique(pair, return_inverse=True)
+    count, total = np.bincount(place, against), np.bincount(place, against * rank)
+    found["pair: depth"] = ((total + 0.5) / (count + 1.0))[place]
+    found["set: depth of contradicted"] = float((rank[against].sum() + 0.5) / (against.sum() + 1.0))
 
 
 def entropy(p: Floats) -> Floats:
@@ -229,9 +250,20 @@ def _places(
             found[f"{name}, rank in label"] = percentile(values, member, y)
         if name in RANKED[:2]:
             found[f"{name}, rank in other"] = percentile(values, member, b)
+    centre, following = (np.log(np.maximum(1.0 + views.columns[name], 1e-4))  # of cosines
+                         for name in ("off own centre", "next centre"))  # fmt: skip
+    beyond = centre - following, views.columns["off own class"] - views.columns["next class"]
+    for name, values in zip(OVER_NEXT, beyond, strict=True):
+        found[f"{name}, over the next"] = np.clip(values, -9.0, 9.0)
+    found["set: centres apart"] = float(following.mean())
+    found["set: classes apart"] = float(np.clip(views.columns["next class"], -9.0, 9.0).mean())
     index = views.near.index
     if index.shape[1]:
         theirs = y[index]
+        for name in OVER_NEXT:
+            found[f"near: {name}, over the next"] = np.asarray(found[f"{name}, over the next"])[index].mean(
+                axis=1
+            )
         found["near: share contradicted"] = (member < 0)[index].mean(axis=1)
         found["near: probability of their labels"] = _log(own)[index].mean(axis=1)
         found["near: share of label"] = (theirs == y[:, None]).mean(axis=1)
@@ -250,7 +282,10 @@ def _places(
             np.asarray(found["off own centre, rank in label"])[index], theirs == y[:, None]
         )
         found["near: how mutual"] = _mutual(index)
-    _split(found, rows, y)
+        looks = np.where(member < 0, b, y)
+        found["near: share that look alike"] = (looks[index] == looks[:, None]).mean(axis=1)
+        found["set: neighbours look alike"] = float(np.mean(found["near: share that look alike"]))
+    _split(found, rows, y, following)
     far = np.asarray(found["away by angle"])
     found["set: skew of away"] = float(np.clip((far**3).mean(), -20, 20))
     found["set: tail of away"] = float((far > 3.0).mean())
@@ -285,13 +320,16 @@ def _mutual(index: Ints) -> Floats:
     return found
 
 
-def _split(found: dict[str, Floats | float], rows: Rows, y: Ints) -> None:
-    """Whether the samples of a label fall in two along their leading axis, and on which side one lies."""
+def _split(found: dict[str, Floats | float], rows: Rows, y: Ints, following: Floats) -> None:
+    """Whether the samples of a label fall in two along their leading axis, and on which side one lies.
+
+    following: (N,) log of how far the next label's centre is from that of a sample's own.
+    """
     unit = unit_rows(rows.x)
     order = np.argsort(y, kind="stable")
     size = np.bincount(y, minlength=rows.num_classes)
     first = np.cumsum(size) - size
-    apart, minor, side, far = (np.zeros(len(y)) for _ in range(4))
+    apart, minor, side, far, gap = (np.zeros(len(y)) for _ in range(5))
     for start, count in zip(first, size, strict=True):
         if count < 4:
             continue
@@ -320,10 +358,15 @@ def _split(found: dict[str, Floats | float], rows: Rows, y: Ints) -> None:
         if share > 0.5:
             upper, share = ~upper, 1.0 - share
         apart[own], minor[own] = between[cut] / variance, share
+        halves = sums[cut] / left[cut] - (total - sums[cut]) / (m - left[cut])
+        gap[own] = np.log(halves**2 / 2 + 1e-4)  # of unit rows: less than their parts' cosine is from one
         side[own] = upper
         far[own] = np.abs(along - level) / np.sqrt(variance) * np.where(upper, 1.0, -1.0)
     found["label: falls in two"], found["label: smaller part"] = apart, np.log(minor + 0.01)
     found["label: in the smaller part"], found["label: depth in the smaller part"] = side, np.clip(far, -5, 5)
+    found["label: parts apart, over the next"] = gap - following
+    found["set: labels fall in two"] = float(apart.mean())
+    found["set: parts apart, over the next"] = float((gap - following).mean())
 
 
 def _whole(
@@ -353,6 +396,10 @@ def _whole(
     for q in (0.3, 0.6, 0.9, 0.97):
         found[f"set: largest probability, quantile {q}"] = float(np.quantile(top, q))
     found["set: entropy"] = float(np.mean(found["pool: entropy"]))
+    share = count / count.sum()
+    mixed = max(float(-(share * np.log(share)).sum()), 1e-3)
+    found["set: entropy of labels"], found["set: largest class"] = mixed, float(share.max())
+    found["set: told of labels"] = float(max(1.0 + _log(own).mean() / mixed, -3.0))
     found["set: confidence beyond agreement"] = float(top.mean() - (pooled.argmax(axis=1) == y).mean())
     if rows.x.shape[1]:
         some = rows.x[np.argsort(rows.draw, kind="stable")[:300]]
@@ -380,6 +427,7 @@ COLUMNS: Mapping[str, str] = {
     "pair: of other": "log share of the samples that look like b that are labelled y",
     "pair: beyond expected": "log of the number labelled y that look like b, over what probabilities expect",
     "pair: the other way": "log share of the samples labelled b that look like y",
+    "pair: depth": "mean rank in b's probability, among members of b, of those labelled y that look like b",
     "pair: beyond even": "log of that number over what it were if confusions of y were even",
     "label: log count": "samples labelled y",
     "other: log count": "samples labelled b",
@@ -395,6 +443,9 @@ COLUMNS: Mapping[str, str] = {
     **{name: f"{name}: of the views, in quartile ranges from the median" for name in AWAY},
     **{f"{name}, rank in label": "its rank among members of y" for name in RANKED},
     **{f"{name}, rank in other": "its rank among members of b" for name in RANKED[:2]},
+    **{f"{name}, over the next": f"log of `{name}` over how far the next label's is from that centre"
+       for name in OVER_NEXT},
+    **{f"near: {name}, over the next": "mean of that of the neighbours" for name in OVER_NEXT},
     "near: share contradicted": "share of the neighbours by angle that look like another class",
     "near: probability of their labels": "mean log probability of the neighbours' own labels",
     "near: share of label": "share of the neighbours that are labelled y",
@@ -405,20 +456,28 @@ COLUMNS: Mapping[str, str] = {
     "near: away": "mean of `away by angle` of the neighbours",
     "near: off own centre": "mean rank of the neighbours in their distance from their own label's centre",
     "near: same label and off its centre": "the same of those labelled y",
+    "near: share that look alike": "share of the neighbours that look like what the sample looks like",
     "near: how mutual": "share of the neighbours that the sample is a neighbour of",
     "label: falls in two": "share of the variance along y's leading axis that one cut explains",
     "label: smaller part": "log share of the smaller side of that cut",
     "label: in the smaller part": "whether the sample lies on that side",
     "label: depth in the smaller part": "how far from the cut, in spreads; negative on the larger side",
+    "label: parts apart, over the next": "log distance of the two sides, over that of y's centre to the next",
     "copies: log count": "samples that the sample stands for, equal rows that are no copies",
     "set: contradicted": "share of the samples that look like another class",
     "set: contradicted beyond expected": "the same less what probabilities expect",
     "set: evenness of confusions": "entropy of pairs of label and looks, over its largest value",
+    "set: depth of contradicted": "mean of `pool: other, rank in other` of the contradicted",
     "set: log contradicted": "log number of the samples that look like another class",
     **{f"set: confusions {p}, {what}": f"{words}, with probabilities to the power of {p}" for p in SHARPENED
        for what, words in (("wrong", "share of wrong labels by the fit of confusions"),
                            ("gain", "log likelihood that the fit gains, per sample"),
                            ("log gain", "log of what it gains in all"))},
+    "set: centres apart": "mean log distance of a sample's own centre to the next, by angle",
+    "set: classes apart": "the same in spreads of the classes",
+    "set: labels fall in two": "mean of `label: falls in two`",
+    "set: parts apart, over the next": "mean of `label: parts apart, over the next`",
+    "set: neighbours look alike": "mean of `near: share that look alike`",
     "set: skew of away": "third moment of `away by angle`",
     "set: tail of away": "share of the samples beyond 3 in `away by angle`",
     **{f"set: {name} of contradicted": f"mean of `{name}` of contradicted samples less that of the others"
@@ -434,6 +493,9 @@ COLUMNS: Mapping[str, str] = {
     **{f"set: probability of label, quantile {q}": "of the mean of the views" for q in (0.02, 0.1, 0.3, 0.6)},
     **{f"set: largest probability, quantile {q}": "of the mean of the views" for q in (0.3, 0.6, 0.9, 0.97)},
     "set: entropy": "mean of `pool: entropy`",
+    "set: entropy of labels": "in nats",
+    "set: largest class": "its share of the samples",
+    "set: told of labels": "share of that entropy that the mean of the views takes away",
     "set: confidence beyond agreement": "mean largest probability less the share of labels that agree",
     "set: columns of few values": f"share of the columns with at most {FEW_VALUES} values",
     "set: equal rows": "share of the samples that stand for several",

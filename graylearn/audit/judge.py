@@ -3,6 +3,7 @@
     evidence (N, F) -> row network -> mean and spread over the rows -> context -> row network -> (N, 3)
                '-------------------------------- linear -----------------------------------'
 
+There are three contexts: of all rows, of those with a row's label, and of those of them that look alike.
 It ships as weights, `judge.npz`, beside a card of what it learned from, `judge.json`, and is asked in numpy.
 `judge/` trains it. It is the mean of a few networks; nothing else decides.
 """
@@ -19,8 +20,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
-from graylearn.array_types import Floats
+from graylearn.array_types import Floats, Ints
 from graylearn.audit.evidence import COLUMNS, VIEWS, Evidence
 
 SHIPPED = Path(__file__).with_name("judge.npz")
@@ -33,8 +35,8 @@ _PLACES = [list(COLUMNS).index(name) for name in TELLS_WHAT_IS_KNOWN]
 FAR = 6.0
 """Spreads beyond which a fact counts no more."""
 _BLOCK = 20_000
-CONTEXT = 100_000
-"""Rows from which the context of a set is read, at most."""
+POOLS = ("all", "label", "pair")
+"""Whose context a row is told: of all rows, of those with its label, of those of them that look alike."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,15 @@ class Judge:
     def __call__(self, evidence: Evidence) -> Floats:
         """(N, 3) chance that the sample belongs to its label, to another class, to none."""
         x = self.prepared(evidence.matrix)
+        pools = pools_of(evidence.label, evidence.looks)
+        blocks = [slice(at, at + _BLOCK) for at in range(0, len(x), _BLOCK)]
         members, chances = len(self.weights["in.w"]), np.zeros((len(x), 3))
         for member in range(members):
             w = {name: value[member] for name, value in self.weights.items() if name not in ("mean", "scale")}
-            context = _context(x if len(x) <= CONTEXT else x[:: -(-len(x) // CONTEXT)], w)
-            for at in range(0, len(x), _BLOCK):
-                chances[at : at + _BLOCK] += _say(x[at : at + _BLOCK], context, w)
+            contexts = _contexts(x, pools, blocks, w)
+            for block in blocks:
+                own = [context[pools[name][block]] for name, context in contexts.items()]
+                chances[block] += _say(x[block], own, w)
         return chances / members
 
     def prepared(self, matrix: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -101,26 +106,45 @@ def _rows(x: NDArray[np.float32], w: Mapping[str, NDArray[np.float32]]) -> NDArr
     return _gelu(_linear(_norm(_gelu(_linear(x, w, "in")), w, "in.norm"), w, "row"))
 
 
-def _context(x: NDArray[np.float32], w: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
-    """(U,) what is made of all rows together."""
-    total, square, n = 0.0, 0.0, max(len(x), 1)
-    for at in range(0, len(x), _BLOCK):
-        e = _rows(x[at : at + _BLOCK], w).astype(np.float64)
-        total, square = total + e.sum(axis=0), square + (e**2).sum(axis=0)
-    mean = np.asarray(total) / n
-    spread = np.sqrt(np.maximum(np.asarray(square) / n - mean**2, 0.0) + 1e-6)
-    both = np.concatenate([np.atleast_1d(mean), np.atleast_1d(spread)]).astype(np.float32)
-    if len(both) == 2:  # no rows at all
-        both = np.zeros(2 * w["row.w"].shape[1], np.float32)
-    return _gelu(_linear(_norm(both, w, "all.norm"), w, "all"))
+def pools_of(label: Ints, looks: Ints) -> dict[str, Ints]:
+    """(N,) the pool that each row is in, numbered from 0, for each of `POOLS`."""
+    codes = {"all": np.zeros_like(label), "label": label, "pair": label * (looks.max(initial=0) + 1) + looks}
+    return {name: np.unique(code, return_inverse=True)[1] for name, code in codes.items()}
+
+
+def _contexts(
+    x: NDArray[np.float32],
+    pools: Mapping[str, Ints],
+    blocks: list[slice],
+    w: Mapping[str, NDArray[np.float32]],
+) -> dict[str, NDArray[np.float32]]:
+    """(pools, U) what is made of the rows of each pool together."""
+    sums = {
+        name: np.zeros((int(pool.max(initial=-1)) + 1, 2 * w["row.b"].shape[-1]))
+        for name, pool in pools.items()
+    }
+    for block in blocks:
+        e = _rows(x[block], w)
+        both = np.concatenate([e, e**2], axis=1)
+        for name, pool in pools.items():
+            at = np.arange(len(both))
+            sums[name] += (
+                csr_matrix((np.ones(len(both)), (pool[block], at)), (len(sums[name]), len(both))) @ both
+            )
+    contexts = {}
+    for name, total in sums.items():
+        mean, square = np.split(total / np.bincount(pools[name])[:, None], 2, axis=1)
+        spread = np.sqrt(np.maximum(square - mean**2, 0.0) + 1e-6)
+        both = np.concatenate([mean, spread], axis=1).astype(np.float32)
+        contexts[name] = _gelu(_linear(_norm(both, w, f"{name}.norm"), w, name))
+    return contexts
 
 
 def _say(
-    x: NDArray[np.float32], context: NDArray[np.float32], w: Mapping[str, NDArray[np.float32]]
+    x: NDArray[np.float32], contexts: list[NDArray[np.float32]], w: Mapping[str, NDArray[np.float32]]
 ) -> Floats:
     """(n, 3) probabilities."""
-    e = _rows(x, w)
-    e = np.concatenate([e, np.broadcast_to(context, (len(e), len(context)))], axis=1)
+    e = np.concatenate([_rows(x, w), *contexts], axis=1)
     e = _gelu(_linear(_norm(_gelu(_linear(e, w, "both")), w, "both.norm"), w, "head"))
     z = (_linear(e, w, "out") + x @ w["plain.w"]).astype(np.float64)
     z -= z.max(axis=1, keepdims=True)

@@ -99,8 +99,10 @@ def look(rows: Rows) -> Views:
         "thin by distance": _thin(distance),
     }
     opinions["kernel"], columns["kernel is silent"] = kernel_ridge(rows)
-    opinions["centre"], columns["off centre"], columns["off own centre"] = class_centres(rows)
-    columns["off any class"], columns["off own class"] = class_distances(rows)
+    opinions["centre"], columns["off centre"], columns["off own centre"], columns["next centre"] = (
+        class_centres(rows)
+    )
+    columns["off any class"], columns["off own class"], columns["next class"] = class_distances(rows)
     opinions["trees"] = forest_votes(
         rows.x, rows.y, rows.num_classes, rows.draw, rows.weight, rows.fitted(), rows.group
     )
@@ -307,9 +309,9 @@ def _own_cosine(unit: NDArray[np.float32], total: NDArray[np.float32], y: Ints, 
     return np.asarray(np.einsum("nd,nd->n", unit, direction) / length)
 
 
-def class_centres(rows: Rows) -> tuple[Floats, Floats, Floats]:
+def class_centres(rows: Rows) -> tuple[Floats, Floats, Floats, Floats]:
     """(N, K) class probabilities by the angle to each label's trimmed centre, and (N,) how far the nearest
-    centre is, and the own one without the sample itself."""
+    centre is, the own one without the sample itself, and from the own one the next."""
     fitted = rows.fitted()
     unit, y = unit_rows(rows.x[fitted]), rows.y[fitted]
     weight = np.ones(len(y))
@@ -329,11 +331,14 @@ def class_centres(rows: Rows) -> tuple[Floats, Floats, Floats]:
     sharp = _sharpest(cosine[some], rows.y[some])
     own = cosine[np.arange(len(rows)), rows.y].astype(np.float64)
     off = -cosine.max(axis=1).astype(np.float64)
-    return softmax(sharp * cosine.astype(np.float64)), off, -own
+    alike = np.where(total.any(axis=1), direction @ direction.T, -1.0)
+    np.fill_diagonal(alike, -1.0)
+    following = -alike.max(axis=1).astype(np.float64)[rows.y]
+    return softmax(sharp * cosine.astype(np.float64)), off, -own, following
 
 
-def class_distances(rows: Rows) -> tuple[Floats, Floats]:
-    """(N,) distance to the nearest trimmed class mean and to the own one, in spreads of the classes.
+def class_distances(rows: Rows) -> tuple[Floats, Floats, Floats]:
+    """(N,) distance to the nearest trimmed class mean, to the own one, and from it to the next, in spreads.
 
     One spread for all classes, drawn towards a round one the fewer samples there are for each column; what a
     sample itself adds to mean and spread is taken out again.
@@ -377,4 +382,7 @@ def class_distances(rows: Rows) -> tuple[Floats, Floats]:
         own = square[np.arange(len(square)), known[y[out]]]
         away[fitted[out]] = square.min(axis=1)
         mine[fitted[out]] = np.where(left[y[out]] > 0, own, square.max(axis=1))
-    return np.log(away / d + 1e-6), np.log(mine / d + 1e-6)
+    between = _squared(white_centre, white_centre)
+    np.fill_diagonal(between, np.inf)
+    following = np.minimum(between.min(axis=1), 1e12)[place[rows.y]]
+    return np.log(away / d + 1e-6), np.log(mine / d + 1e-6), np.log(following / d + 1e-6)

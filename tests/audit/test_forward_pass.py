@@ -16,7 +16,7 @@ def evidence(n=40, seed=0):
     random = np.random.default_rng(seed)
     matrix = (3 * random.normal(size=(n, len(COLUMNS)))).astype(np.float32)
     matrix[:, random.random(len(COLUMNS)) < 0.2] = np.nan
-    return Evidence(matrix, np.full((n, 2), 0.5), np.zeros((n, 2)))
+    return Evidence(matrix, random.dirichlet([1, 1, 1], n), np.zeros((n, 3)), random.integers(3, size=n))
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,22 @@ def test_chances_add_up_and_another_order_of_rows_says_the_same(several):
     found = several(given)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     turn = np.random.default_rng(1).permutation(500)
-    turned = several(dataclasses.replace(given, matrix=given.matrix[turn]))
+    turned = several(
+        Evidence(**{field.name: getattr(given, field.name)[turn] for field in dataclasses.fields(given)})
+    )
     np.testing.assert_allclose(turned, found[turn], atol=1e-6)
+
+
+def test_a_row_is_told_of_those_with_its_label_and_its_looks(several):
+    given = evidence(200)
+    before = several(given)
+    pools = given.label * 3 + given.looks
+    changed = np.flatnonzero(pools == pools[0])[0]
+    given.matrix[changed] = 9.0
+    moved = np.abs(several(given) - before).mean(axis=1)
+    moved[changed] = np.nan
+    same, label = pools == pools[0], given.label == given.label[0]
+    assert np.nanmean(moved[same]) > np.nanmean(moved[label & ~same]) > np.nanmean(moved[~label]) > 0
 
 
 def test_what_is_not_known_is_zero_and_told_and_nothing_counts_beyond_its_limit(several):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from graylearn.audit.evidence import COLUMNS, Evidence
-from graylearn.audit.judge import read_judge
+from graylearn.audit.judge import pools_of, read_judge
 from judge import evaluate, shards, ship, train
 from judge.generators import GENERATORS
 from judge.sources import SOURCES, load
@@ -40,6 +40,8 @@ def made_up(pieces=42, seed=0):
     return {
         "matrix": matrix.reshape(-1, len(COLUMNS)), "truth": truth.ravel(),
         "weight": np.full(pieces * ROWS, 1 / ROWS, np.float32), "suggested": truth.ravel() > 0,
+        "label": random.integers(3, size=pieces * ROWS).astype(np.int16),
+        "looks": random.integers(3, size=pieces * ROWS).astype(np.int16),
         "piece": np.repeat(np.arange(pieces), ROWS).astype(np.int32), "info": json.dumps(info),
     }  # fmt: skip
 
@@ -69,6 +71,7 @@ def test_what_is_kept_of_a_set_stands_for_all_of_it(sources):
             assert n <= shards.LIKELY + shards.OTHER
             assert kept["weight"].sum() == pytest.approx(1.0, abs=1e-5)
             assert set(kept["truth"].tolist()) <= {0, 1, 2}
+            assert len(kept["label"]) == len(kept["looks"]) == n
             assert not kept["suggested"][kept["truth"] != 1].any()
             assert 0 <= kept["info"]["foreign"] <= kept["info"]["bad"] <= 1
             json.dumps(kept["info"])
@@ -78,7 +81,7 @@ def test_rows_are_drawn_so_that_their_weights_give_the_share_of_the_whole():
     random = np.random.default_rng(0)
     label = random.integers(3, size=2000)
     p = random.dirichlet([1, 1, 1], 2000)
-    evidence = Evidence(np.zeros((2000, 1), np.float32), p, p)
+    evidence = Evidence(np.zeros((2000, 1), np.float32), p, p, label)
     wrong = (p[np.arange(2000), label] < 0.2) & (random.random(2000) < 0.7)
     shares = []
     for _ in range(40):
@@ -103,10 +106,20 @@ def test_the_network_that_is_trained_is_the_one_that_the_library_asks(pieces):
     nets = [train.Network(pieces.x.shape[2]).eval() for _ in range(2)]
     judge = train.as_judge(nets, pieces, {"threshold": 0.5, "sure": 0.9, "reach": 1.0})
     matrix = made_up()["matrix"][:ROWS].astype(np.float32)
+    random = np.random.default_rng(0)
+    label = random.integers(3, size=ROWS)
+    evidence = Evidence(matrix, random.dirichlet([1, 1, 1], ROWS), np.zeros((ROWS, 3)), label)
     x = torch.from_numpy(judge.prepared(matrix))[None]
+    pools = {name: torch.from_numpy(pool)[None] for name, pool in pools_of(label, evidence.looks).items()}
+    weight = torch.full((1, ROWS), 1 / ROWS)
     with torch.no_grad():
+<<<<<<< HEAD
         said = [net(x, torch.full((1, ROWS), 1 / ROWS)).softmax(-1)[0].double().numpy() for net in nets]
     chances = judge(Evidence(matrix, np.zeros((ROWS, 2)), np.zeros((ROWS, 2))))
+=======
+        said = [net(x, weight, pools).softmax(-1)[0].double().numpy() for net in nets]
+    chances = judge(evidence).chances
+>>>>>>> fa232786 (Judge: contexts of a label and of a pair beside that of the set; depth of what contradicts)
     np.testing.assert_allclose(chances, np.mean(said, axis=0), atol=1e-5)
 
 

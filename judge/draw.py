@@ -23,9 +23,9 @@ Random = np.random.Generator
 Sources = Mapping[str, list[Samples]]
 
 BELONGS, MISLABELLED, FOREIGN_SAMPLE = 0, 1, 2
-PLANS = {"clean": 0.34, "hopeless": 0.05, "labels": 0.27, "foreign": 0.18, "both": 0.16}
+PLANS = {"clean": 0.34, "hopeless": 0.03, "labels": 0.28, "foreign": 0.18, "both": 0.17}
 """What is wrong with a set, and how often."""
-WEAK, OF_WEAK = 0.12, {"clean": 0.5, "hopeless": 0.04, "labels": 0.24, "foreign": 0.12, "both": 0.1}
+WEAK, OF_WEAK = 0.08, {"clean": 0.5, "hopeless": 0.04, "labels": 0.24, "foreign": 0.12, "both": 0.1}
 """Share of the sets whose features tell little, and what is wrong with those."""
 LIKE_OVERLAP = ("boundary", "instance", "feature", "models")
 """Errors that weak features cannot tell from classes that overlap: there they are few."""
@@ -223,7 +223,7 @@ def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
     number = np.full(int(every.max()) + 1, -1)
     number[np.unique(y[chosen])] = np.arange(len(np.unique(y[chosen])))
     new = number[y[chosen]]
-    if new.max() >= 3 and random.random() < 0.15:  # several kinds under one name, or all but a few
+    if new.max() >= 3 and random.random() < 0.1:  # several kinds under one name, or all but a few
         to, last = random.permutation(int(new.max()) + 1), int(new.max())
         most = last // 3 if random.random() < 0.5 else last - 1
         new = np.unique(np.minimum(to[new], last - random.integers(1, 1 + most)), return_inverse=True)[1]

@@ -15,7 +15,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -122,49 +121,78 @@ def read_pieces(folder: Path) -> Pieces:
     )
 
 
-class Network(nn.Module):
-    """One of the judge's networks; its forward pass is that of graylearn/audit/judge.py."""
+class Networks(nn.Module):
+    """The judge's networks, all trained at once; their forward pass is that of graylearn/audit/judge.py."""
 
-    def __init__(self, columns: int) -> None:
+    def __init__(self, weights: dict[str, Tensor]) -> None:
         super().__init__()
-        h = HIDDEN
-        self.layers = nn.ModuleDict({
-            "in": nn.Linear(columns, h), "in_norm": nn.LayerNorm(h), "row": nn.Linear(h, h),
-            **{f"{name}_norm": nn.LayerNorm(2 * h) for name in CONTEXT},
-            **{name: nn.Linear(2 * h, u) for name, u in CONTEXT.items()},
-            "both": nn.Linear(h + sum(CONTEXT.values()), h), "both_norm": nn.LayerNorm(h),
-            "head": nn.Linear(h, h), "out": nn.Linear(h, 3),
-            "plain": nn.Linear(columns, 3, bias=False),
-        })  # fmt: skip
-        self.drop = nn.Dropout(DROPOUT)
-        nn.init.zeros_(self.layers["plain"].weight)  # type: ignore[arg-type]
+        self.weights = nn.ParameterDict(
+            {name.replace(".", "_"): nn.Parameter(w) for name, w in weights.items()}
+        )
+
+    @classmethod
+    def new(cls, members: int, columns: int) -> Networks:
+        """Networks of drawn weights, as many as members."""
+        h, both = HIDDEN, HIDDEN + sum(CONTEXT.values())
+        layers = {"in": (columns, h), "row": (h, h), "both": (both, h), "head": (h, h), "out": (h, 3)}
+        layers |= {name: (2 * h, width) for name, width in CONTEXT.items()}
+        weights = {"plain.w": torch.zeros(members, columns, 3)}
+        for name, (one, other) in layers.items():
+            draw = (2 * torch.rand(members, one + 1, other) - 1) / one**0.5
+            weights |= {f"{name}.w": draw[:, 1:].contiguous(), f"{name}.b": draw[:, 0].contiguous()}
+        for name, width in {"in": h, "both": h, **dict.fromkeys(CONTEXT, 2 * h)}.items():
+            weights |= {
+                f"{name}.norm.g": torch.ones(members, width),
+                f"{name}.norm.b": torch.zeros(members, width),
+            }
+        return cls(weights)
+
+    def some(self, members: slice) -> Networks:
+        """Some of the networks."""
+        return Networks({name.replace("_", "."): w[members].detach() for name, w in self.weights.items()})
+
+    def _linear(self, x: Tensor, name: str) -> Tensor:
+        return x @ self.weights[f"{name}_w"] + self.weights[f"{name}_b"][:, None]
+
+    def _norm(self, x: Tensor, name: str) -> Tensor:
+        x = nn.functional.layer_norm(x, x.shape[-1:])
+        return x * self.weights[f"{name}_norm_g"][:, None] + self.weights[f"{name}_norm_b"][:, None]
 
     def forward(self, x: Tensor, weight: Tensor, pools: dict[str, Tensor]) -> Tensor:
-        """(P, R, 3) logits of rows (P, R, F) with weights and pools (P, R)."""
-        layer = self.layers
-        act = nn.functional.gelu
-        e = act(layer["row"](layer["in_norm"](act(layer["in"](x), approximate="tanh"))), approximate="tanh")
+        """(M, P, R, 3) logits of rows (P, R, F) with weights and pools (P, R)."""
+        size, flat = weight.shape, x.reshape(1, -1, x.shape[-1])
+        e = _act(self._linear(self._norm(_act(self._linear(flat, "in")), "in"), "row"))  # (M, P * R, H)
+        members, h = len(e), e.shape[-1]
         known = [e]
+        wide = torch.cat([e, e * e], -1).reshape(members, *size, 2 * h).permute(1, 2, 0, 3).flatten(2)
         for name, pool in pools.items():
             alike = (pool[:, :, None] == pool[:, None]) * weight[:, None]
-            alike = alike / alike.sum(2, keepdim=True).clamp_min(1e-9)
-            mean = alike @ e
-            spread = (alike @ (e * e) - mean**2).clamp_min(0.0).add(1e-6).sqrt()
-            context = layer[f"{name}_norm"](torch.cat([mean, spread], 2))
-            known.append(self.drop(act(layer[name](context), approximate="tanh")))
-        e = act(layer["both"](torch.cat(known, -1)), approximate="tanh")
-        e = act(layer["head"](self.drop(layer["both_norm"](e))), approximate="tanh")
-        out: Tensor = layer["out"](e) + layer["plain"](x)
-        return out
+            both = (alike / alike.sum(2, keepdim=True).clamp_min(1e-9)) @ wide  # (P, R, M * 2 H)
+            mean, square = both.unflatten(2, (members, 2 * h)).permute(2, 0, 1, 3).flatten(1, 2).chunk(2, -1)
+            spread = (square - mean**2).clamp_min(0.0).add(1e-6).sqrt()
+            known.append(self._drop(_act(self._linear(self._norm(torch.cat([mean, spread], 2), name), name))))
+        e = self._norm(_act(self._linear(torch.cat(known, -1), "both")), "both")
+        out: Tensor = (
+            self._linear(_act(self._linear(self._drop(e), "head")), "out") + flat @ self.weights["plain_w"]
+        )
+        return out.reshape(members, *size, 3)
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return nn.functional.dropout(x, DROPOUT, self.training)
 
 
-def fitted(pieces: Pieces, index: Tensor, epochs: int, seed: int, device: str = "cpu") -> Network:
-    """A network trained on some of the pieces, each set counting alike, by the log score."""
+def _act(x: Tensor) -> Tensor:
+    return nn.functional.gelu(x, approximate="tanh")
+
+
+def fitted(pieces: Pieces, sees: Tensor, epochs: int, seed: int, device: str = "cpu") -> Networks:
+    """Networks, each trained by the log score on the pieces that its row of (M, P) `sees`; sets count alike."""
     torch.manual_seed(seed)
+    torch.set_float32_matmul_precision("high")
     where = torch.device(device)
-    net = Network(pieces.x.shape[2]).to(where)
-    optimizer = torch.optim.AdamW(net.parameters(), RATE, weight_decay=DECAY)
-    steps = epochs * (len(index) // BATCH)
+    nets = Networks.new(len(sees), pieces.x.shape[2]).to(where)
+    optimizer = torch.optim.AdamW(nets.parameters(), RATE, weight_decay=DECAY)
+    steps = epochs * (pieces.x.shape[0] // BATCH)
     of_set = torch.tensor([name.startswith("set: ") for name in COLUMNS], device=where)
     missed, noise = (
         torch.tensor(OF_SET, device=where)[:, None] * of_set
@@ -174,52 +202,43 @@ def fitted(pieces: Pieces, index: Tensor, epochs: int, seed: int, device: str = 
     missed, noise = torch.cat([missed, known]), torch.cat([noise, known])
     of_set = torch.cat([of_set, known > 0])
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=max(steps, 1))
-    net.train()
+    x, truth, weight, sees = (each.to(where) for each in (pieces.x, pieces.truth, pieces.weight, sees))
+    pools = {name: pool.to(where) for name, pool in pieces.pools.items()}
+    nets.train()
     for _ in range(epochs):
-        order = index[torch.randperm(len(index))]
+        order = torch.randperm(len(x)).to(where)
         for at in range(0, len(order) - BATCH + 1, BATCH):
             some = order[at : at + BATCH]
-            x, truth, weight = (part[some].to(where) for part in (pieces.x, pieces.truth, pieces.weight))
-            x = x.float()
-            x = x * (torch.rand(BATCH, 1, len(missed), device=where) >= missed)
-            x = x + noise * torch.where(of_set, torch.randn(BATCH, 1, len(missed), device=where),
-                                        torch.randn(x.shape, device=where))  # fmt: skip
-            pools = {name: pool[some].to(where) for name, pool in pieces.pools.items()}
-            loss = nn.functional.cross_entropy(net(x, weight, pools).transpose(1, 2), truth, reduction="none")
-            loss = (loss * weight).sum() / BATCH
+            seen = x[some].float() * (torch.rand(BATCH, 1, len(missed), device=where) >= missed)
+            seen = seen + noise * torch.where(of_set, torch.randn(BATCH, 1, len(missed), device=where),
+                                              torch.randn(seen.shape, device=where))  # fmt: skip
+            said = nets(seen, weight[some], {name: pool[some] for name, pool in pools.items()})
+            right = truth[some].expand(said.shape[:-1])
+            loss = nn.functional.cross_entropy(said.movedim(-1, 1), right, reduction="none")
+            loss = ((loss * weight[some]).sum(2) * sees[:, some]).sum() / BATCH
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             schedule.step()
-    return net.eval().cpu()
+    return nets.eval()
 
 
-def said(nets: list[Network], pieces: Pieces, index: Tensor, device: str = "cpu") -> Tensor:
+def said(nets: Networks, pieces: Pieces, index: Tensor) -> Tensor:
     """(P, R, 3) mean of what the networks say of some pieces."""
-    out, where = torch.zeros(len(index), ROWS, 3), torch.device(device)
+    out, where = torch.zeros(len(index), ROWS, 3), next(nets.parameters()).device
     with torch.no_grad():
-        for at in range(0, len(index), 128):
-            some = index[at : at + 128]
-            x, weight = pieces.x[some].to(where).float(), pieces.weight[some].to(where)
+        for at in range(0, len(index), 64):
+            some = index[at : at + 64]
             pools = {name: pool[some].to(where) for name, pool in pieces.pools.items()}
-            for net in nets:
-                out[at : at + 128] += net.to(where)(x, weight, pools).softmax(-1).cpu() / len(nets)
-    for net in nets:
-        net.cpu()
+            logits = nets(pieces.x[some].to(where).float(), pieces.weight[some].to(where), pools)
+            out[at : at + 64] = logits.softmax(-1).mean(0).cpu()
     return out
 
 
-def as_judge(nets: list[Network], pieces: Pieces, settings: dict[str, Any]) -> Judge:
+def as_judge(nets: Networks, pieces: Pieces, settings: dict[str, Any]) -> Judge:
     """The networks as the library asks them."""
-    weights: dict[str, np.ndarray] = {"mean": pieces.mean, "scale": pieces.scale}
-    for name, layer in nets[0].layers.items():
-        short, norm = name.replace("_", "."), isinstance(layer, nn.LayerNorm)
-        layers = [net.layers[name] for net in nets]
-        kernels = [each.weight.detach().numpy() for each in layers]
-        weights[f"{short}.{'g' if norm else 'w'}"] = np.stack(kernels if norm else [k.T for k in kernels])
-        if layers[0].bias is not None:
-            weights[f"{short}.b"] = np.stack([each.bias.detach().numpy() for each in layers])
-    return Judge(weights, settings)
+    weights = {name.replace("_", "."): w.detach().cpu().numpy() for name, w in nets.weights.items()}
+    return Judge({"mean": pieces.mean, "scale": pieces.scale, **weights}, settings)
 
 
 # What is decided by a posterior.
@@ -304,17 +323,6 @@ def settings_from(p: Tensor, pieces: Pieces, index: Tensor, of_clean: float) -> 
     }  # fmt: skip
 
 
-_PIECES: Pieces | None = None
-
-
-def _trained(families: tuple[str, ...], seed: int, epochs: int, device: str) -> dict[str, Tensor]:
-    """Weights of a network that never saw some families."""
-    torch.set_num_threads(1)
-    assert _PIECES is not None
-    index = _PIECES.of(lambda info: info["family"] not in families)
-    return fitted(_PIECES, index, epochs, seed, device).state_dict()
-
-
 def main(argv: list[str] | None = None) -> None:
     """Draw, train, choose, write."""
     parser = argparse.ArgumentParser(
@@ -334,32 +342,27 @@ def main(argv: list[str] | None = None) -> None:
     shards = args.work / "shards"
     if args.sets:
         make(shards, args.sources, 0, -(-args.sets // SHARD), args.processes, args.seconds)
-    pieces = globals()["_PIECES"] = read_pieces(shards)
+    pieces = read_pieces(shards)
     print(len(pieces), "pieces of evidence", flush=True)
     began = time.monotonic()
-    asked = [(out, seed, args.epochs, args.device) for out in FOLDS for seed in range(FOLD_MEMBERS)]
-    asked += [((), seed, args.epochs, args.device) for seed in range(MEMBERS)]
-    with get_context("fork").Pool(min(args.processes, len(asked))) as pool:
-        states = pool.starmap(_trained, asked, chunksize=1)
-    nets = [Network(pieces.x.shape[2]) for _ in states]
-    for net, state in zip(nets, states, strict=True):
-        net.load_state_dict(state)
-        net.eval()
-    print(f"{len(nets)} networks, {time.monotonic() - began:.0f} s", flush=True)
+    left_out = [*(fold for fold in FOLDS for _ in range(FOLD_MEMBERS)), *[()] * MEMBERS]
+    sees = torch.tensor([[info["family"] not in out for info in pieces.info] for out in left_out])
+    nets = fitted(pieces, sees, args.epochs, 0, args.device)
+    print(f"{len(left_out)} networks, {time.monotonic() - began:.0f} s", flush=True)
     p = torch.zeros(len(pieces), ROWS, 3)
-    left_out = {out: nets[FOLD_MEMBERS * i : FOLD_MEMBERS * (i + 1)] for i, out in enumerate(FOLDS)}
-    for families, own_nets in left_out.items():
+    without = {out: nets.some(slice(FOLD_MEMBERS * i, FOLD_MEMBERS * (i + 1))) for i, out in enumerate(FOLDS)}
+    for families, own_nets in without.items():
         own = pieces.of(lambda info, out=families: info["family"] in out)  # type: ignore[misc]
-        p[own] = said(own_nets, pieces, own, args.device)
+        p[own] = said(own_nets, pieces, own)
     every = torch.arange(len(pieces))
     print(report(p, pieces, every, (0.5, 0.6, 0.7, 0.8, 0.9)), flush=True)
     settings = settings_from(p, pieces, every, args.clean)
     print(settings, flush=True)
     np.savez(args.work / "left_out.npz", p=p.numpy().astype(np.float16))
-    for families, own_nets in left_out.items():
+    for families, own_nets in without.items():
         for family in families:
             write_judge(as_judge(own_nets, pieces, settings), args.work / f"without-{family}.npz")
-    write_judge(as_judge(nets[-MEMBERS:], pieces, settings), args.work / "judge.npz")
+    write_judge(as_judge(nets.some(slice(-MEMBERS, None)), pieces, settings), args.work / "judge.npz")
     (args.work / "card.json").write_text(json.dumps(card(pieces, settings, args), indent=1) + "\n")
 
 

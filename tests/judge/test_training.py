@@ -103,7 +103,7 @@ def test_families_of_every_source_and_generator_are_left_out_once():
 
 def test_the_network_that_is_trained_is_the_one_that_the_library_asks(pieces):
     torch.manual_seed(0)
-    nets = [train.Network(pieces.x.shape[2]).eval() for _ in range(2)]
+    nets = train.Networks.new(2, pieces.x.shape[2]).eval()
     judge = train.as_judge(nets, pieces, {"threshold": 0.5, "sure": 0.9, "reach": 1.0})
     matrix = made_up()["matrix"][:ROWS].astype(np.float32)
     random = np.random.default_rng(0)
@@ -113,26 +113,34 @@ def test_the_network_that_is_trained_is_the_one_that_the_library_asks(pieces):
     pools = {name: torch.from_numpy(pool)[None] for name, pool in pools_of(label, evidence.looks).items()}
     weight = torch.full((1, ROWS), 1 / ROWS)
     with torch.no_grad():
-<<<<<<< HEAD
-        said = [net(x, torch.full((1, ROWS), 1 / ROWS)).softmax(-1)[0].double().numpy() for net in nets]
-    chances = judge(Evidence(matrix, np.zeros((ROWS, 2)), np.zeros((ROWS, 2))))
-=======
-        said = [net(x, weight, pools).softmax(-1)[0].double().numpy() for net in nets]
-    chances = judge(evidence).chances
->>>>>>> fa232786 (Judge: contexts of a label and of a pair beside that of the set; depth of what contradicts)
+        said = nets(x, weight, pools).softmax(-1)[:, 0].double().numpy()
+    chances = judge(evidence)
     np.testing.assert_allclose(chances, np.mean(said, axis=0), atol=1e-5)
 
 
 def test_training_learns_what_is_wrong_and_a_seed_repeats_it(pieces, monkeypatch):
     monkeypatch.setattr(train, "BATCH", 8)
     index = torch.arange(len(pieces))
-    said = train.said([train.fitted(pieces, index, 25, 0)], pieces, index)
-    short, again = (train.fitted(pieces, index, 1, 0) for _ in range(2))
+    sees = torch.ones(1, len(pieces), dtype=torch.bool)
+    said = train.said(train.fitted(pieces, sees, 25, 0), pieces, index)
+    short, again = (train.fitted(pieces, sees, 1, 0) for _ in range(2))
     for one, other in zip(short.parameters(), again.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
     bad = pieces.truth[:, :ROWS] > 0
     posterior = 1 - said[:, :ROWS, 0]
     assert posterior[bad].mean() > posterior[~bad].mean() + 0.3
+
+
+def test_a_network_learns_nothing_of_what_it_does_not_see(pieces, monkeypatch):
+    monkeypatch.setattr(train, "BATCH", 8)
+    sees = torch.ones(2, len(pieces), dtype=torch.bool)
+    sees[1, ::2] = False
+    before = train.fitted(pieces, sees, 1, 0).some(slice(1, 2))
+    pieces.truth[::2] = 2 - pieces.truth[::2]
+    after = train.fitted(pieces, sees, 1, 0)
+    for one, other in zip(before.parameters(), after.some(slice(1, 2)).parameters(), strict=True):
+        torch.testing.assert_close(one, other)
+    assert not torch.equal(after.weights["out_w"][0], before.weights["out_w"][0])
 
 
 def test_settings_keep_clean_sets_clean_and_ranges_hold_the_share(pieces):

@@ -186,7 +186,7 @@ def _act(x: Tensor) -> Tensor:
 
 
 def fitted(pieces: Pieces, sees: Tensor, epochs: int, seed: int, device: str = "cpu") -> Networks:
-    """Networks, each trained by the log score on the pieces that its row of (M, P) `sees`; sets count alike."""
+    """Networks, each trained by the log score on the pieces that its row of (M, P) `sees`."""
     torch.manual_seed(seed)
     torch.set_float32_matmul_precision("high")
     where = torch.device(device)
@@ -330,12 +330,12 @@ def main(argv: list[str] | None = None) -> None:
     )
     parser.add_argument("--sources", help="folder of judge.prepare; scikit-learn's sets alone without it")
     parser.add_argument("--work", type=Path, required=True, help="gets shards, judges and the card")
-    parser.add_argument("--sets", type=int, default=33_000)
+    parser.add_argument("--sets", type=int, default=42_000)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=1e9, help="stop drawing after so long")
-    parser.add_argument("--epochs", type=int, default=14)
+    parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument(
-        "--clean", type=float, default=0.005, help="share flagged on clean sets that is allowed"
+        "--clean", type=float, default=0.0065, help="share flagged on clean sets that is allowed"
     )
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)

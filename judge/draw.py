@@ -1,6 +1,6 @@
 """One dirty set by its seed: `draw(seed, sources)`, with the truth about every sample.
 
-Half of the sets are clean, or hopeless: their features say nothing of the labels, which then count as right.
+Two of five sets are clean, or hopeless: their features say nothing of the labels, which then count as right.
 Real families and made-up ones (each generator is a family) are drawn about as often as one another, and no
 set holds samples of two families, so that any family can be left out by `family_of`.
 """

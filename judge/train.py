@@ -1,6 +1,6 @@
 """Trains the judge on shards of evidence: judges with some families left out, then the one that ships.
 
-    python -m judge train --sources FOLDER --work FOLDER [--sets 33000] [--device cuda]
+    python -m judge train --sources FOLDER --work FOLDER [--sets 42000] [--device cuda]
 
 Draws what is missing of the shards (resumable), trains a judge for each fold of families left out, chooses
 what is decided by a posterior on what those say of the families that they never saw, and trains the networks

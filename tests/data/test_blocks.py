@@ -11,7 +11,16 @@ from PIL import Image
 
 import graylearn as gl
 from graylearn.data.blocks import count_rows, open_blocks
-from graylearn.data.formats import Change, _arrow, _files, delimited, format_of, hugging_face, images, parquet
+from graylearn.data.formats import (
+    Change,
+    _files,
+    _tables,
+    delimited,
+    format_of,
+    hugging_face,
+    images,
+    parquet,
+)
 from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.samples import joined
@@ -23,7 +32,7 @@ def few_at_once(tmp_path, monkeypatch):
     monkeypatch.setenv("GRAYLEARN_CACHE", str(tmp_path / "cache"))
     for module in (images, hugging_face):
         monkeypatch.setattr(module, "IMAGES", 4)
-    for module in (parquet, hugging_face, _arrow):
+    for module in (parquet, hugging_face, _tables):
         monkeypatch.setattr(module, "ROWS", 4)
     monkeypatch.setattr(_files, "CHUNK", 64)
 
@@ -149,8 +158,9 @@ def test_datasets_of_hugging_face_that_list_images_by_their_paths(tmp_path):
     assert (whole.kind, whole.ids.tolist()) == ("image", names)
     check(open_blocks(tmp_path / "listed", ReadOptions()), whole, 8)
     change = Change(names, [], [True] * 10 + [False], list(range(11)))
-    format_of(tmp_path / "listed").rewrite(tmp_path / "listed", tmp_path / "new" / "clean", origin, change)
-    assert gl.read(tmp_path / "new" / "clean").ids.tolist() == [f"../{name}" for name in names[:10]]
+    out = tmp_path / "new" / "clean.parquet"
+    format_of(tmp_path / "listed").rewrite(tmp_path / "listed", out, origin, change)
+    assert gl.read(out).ids.tolist() == [f"../{name}" for name in names[:10]]
 
 
 def test_delimited_text(tmp_path):

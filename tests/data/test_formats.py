@@ -107,7 +107,7 @@ def test_what_is_rewritten_reads_as_decided(example, tmp_path):
     )
     y = samples.y.copy()
     y[dog] = samples.y[cat]
-    names = [path.name] if path.is_dir() else [f"clean{ending}" for ending in form.endings(path)]
+    names = [path.name] if form.name == "folder" else [f"clean{ending}" for ending in form.endings(path)]
     for out in [tmp_path / name for name in names]:
         assert form.may_become(path, out)
         note = form.rewrite(path, out, origin, change)

@@ -11,6 +11,7 @@ import codecs
 import csv
 import io
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -135,21 +136,39 @@ class _Text(Table):
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
         """The blocks in order, of some columns or of all."""
         if not self.types:
-            self._look()
+            deque(self._look(), maxlen=0)
         for part in self._parts():
-            yield self._table(part, self._parsed(part, self.types, columns))
+            block = self._parsed(part, self.types, columns)
+            yield self._table(block, self._lines(part, block.num_rows))
 
     def whole(self) -> RawTable:
-        """All blocks as one, which can also be had as it is written."""
+        """All blocks as one, parsed once; a column can also be had as it is written."""
 
         def as_written(column: str) -> pa.ChunkedArray:
             parts = (self._text_of(part, column) for part in self._parts())
             return pa.chunked_array([chunk for text in parts for chunk in text.chunks], pa.string())
 
-        return replace(super().whole(), as_written=as_written)
+        blocks: list[pa.Table] = []
+        lines: list[np.ndarray] = []
+        for part, block in self._look():
+            blocks.append(block)
+            lines.append(self._lines(part, block.num_rows))
+        texts = {
+            name: as_written(name)
+            for name, kind in self.types.items()
+            if kind == pa.string() and any(_may_lose(block.schema.field(name).type) for block in blocks)
+        }
+        joint = pa.concat_tables(
+            [block.drop_columns(list(texts)) for block in blocks], promote_options="permissive"
+        )
+        for at, name in enumerate(self.names):
+            if name in texts:
+                joint = joint.add_column(at, name, texts[name])
+        return replace(self._table(joint, np.concatenate(lines)), as_written=as_written)
 
-    def _look(self) -> None:
-        """Find the types of the columns, and whether labels, ids and groups are numbers."""
+    def _look(self) -> Iterator[tuple[_Part, pa.Table]]:
+        """The blocks in the types that their values suggest; at the end the types that fit all are known, and
+        whether labels, ids and groups are numbers."""
         roles: list[_Written] = []
         types: dict[str, pa.DataType] = {}
         for part in self._parts():
@@ -160,12 +179,13 @@ class _Text(Table):
                 if self.options.decimal is None and writes_decimal_commas(arrow, self.separator):
                     self.decimal = ","
                     arrow = self._parsed(part)
-                roles = self._roles(self._table(part, arrow))
+                roles = self._roles(self._table(arrow, self._lines(part, arrow.num_rows)))
             for field in arrow.schema:
                 types[field.name] = _joint(types.get(field.name, pa.null()), field.type)
             for role in roles:
                 if _may_lose(types[role.column]):
                     role.look(self._text_of(part, role.column))
+            yield part, arrow
         if not types:
             if self.is_long:
                 raise self._without_end()
@@ -293,15 +313,18 @@ class _Text(Table):
         """A column as it is written."""
         return self._parsed(part, {column: pa.string()}, [column])[column]
 
-    def _table(self, part: _Part, arrow: pa.Table) -> RawTable:
-        """A block as a table; its ids are lines of the file."""
-        lines = line_numbers(part.text, self.separator, arrow.num_rows, part.has_header)
+    def _lines(self, part: _Part, rows: int) -> np.ndarray:
+        """The line of the file that each row of a block begins on."""
+        return part.before + line_numbers(part.text, self.separator, rows, part.has_header)
+
+    def _table(self, arrow: pa.Table, lines: np.ndarray) -> RawTable:
+        """Some rows as a table; their ids are lines of the file."""
         found = {"separator": self.separator, "decimal": self.decimal, "encoding": self.options.encoding}
         frame = table_from_arrow(arrow, self.name).frame
         texts = {name: frame[name] for name in frame.columns.intersection(self.as_text)}
         texts = {name: values.mask(values.isin(list(self._missing)), None) for name, values in texts.items()}
         frame = frame.assign(**texts) if texts else frame
-        return RawTable(frame, self.name, part.before + lines, "line", MISSING_WORDS, of_file=found)
+        return RawTable(frame, self.name, lines, "line", MISSING_WORDS, of_file=found)
 
 
 @dataclass

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from graylearn.data.formats._read_only import ReadOnly, Rows, check_not_empty, chosen_part, quoted
+from graylearn.data.formats._tables import Copied, check_not_empty, chosen_part, in_memory, quoted
+from graylearn.data.options import ReadOptions
+from graylearn.data.tables import ArrowTable
 from graylearn.errors import DataError, told_as
 from graylearn.extras import require
 from graylearn.paths import Limit
@@ -20,14 +22,14 @@ _COLUMNS = (
 _AT_ONCE = 2_048  # rows that it hands over at once, at least
 
 
-class DuckDb(ReadOnly):
+class DuckDb(Copied):
     """One of its tables; rows go by their rowid."""
 
     name = "duckdb"
     suffixes = (".duckdb", ".ddb")
     beside = (".wal",)
 
-    def rows(self, path: Path, split: str | None) -> Rows:
+    def open(self, path: Path, options: ReadOptions) -> ArrowTable:
         """The rows, counted as they come: a value that a million rows share stands in the file once."""
         duckdb = require("duckdb", "tables")
         check_not_empty(self.files(path)[0])
@@ -36,7 +38,7 @@ class DuckDb(ReadOnly):
             closing(duckdb.connect(str(path), read_only=True)) as opened,
         ):
             made = dict(opened.execute(_TABLES).fetchall())
-            table = chosen_part(path, split, list(made), "tables")
+            table = chosen_part(path, options.split, list(made), "tables")
             name = f"{path}, table {table}"
             if "GENERATED ALWAYS AS" in made[table]:
                 raise DataError(f"{name} has columns that are computed: copy it into a plain table")
@@ -53,9 +55,9 @@ class DuckDb(ReadOnly):
             for batch in (rows := read(_AT_ONCE)):
                 limit.take(batch.nbytes)
                 batches.append(batch)
-            found = pa.Table.from_batches(batches, rows.schema)
-            counted = range(found.num_rows) if number == "NULL" else found.column(0).to_pylist()
-            return Rows(name, found.remove_column(0), counted)
+        found = pa.Table.from_batches(batches, rows.schema)
+        counted = range(found.num_rows) if number == "NULL" else found.column(0).to_pylist()
+        return in_memory(name, options, found.remove_column(0), counted)
 
 
 FORMAT = DuckDb()

@@ -8,19 +8,21 @@ from pathlib import Path
 from sys import getsizeof
 from typing import Any
 
-from graylearn.data.formats._read_only import ReadOnly, Rows, chosen_part, of_cells
+from graylearn.data.formats._tables import Copied, chosen_part, in_memory, of_cells
+from graylearn.data.options import ReadOptions
+from graylearn.data.tables import ArrowTable
 from graylearn.errors import told_as
 from graylearn.extras import require
 from graylearn.paths import Limit
 
 
-class Excel(ReadOnly):
+class Excel(Copied):
     """A sheet, the one that `split` names where there are several; ids are its rows, counted from 1."""
 
     name = "excel"
     suffixes = (".xlsx", ".xlsm")
 
-    def rows(self, path: Path, split: str | None) -> Rows:
+    def open(self, path: Path, options: ReadOptions) -> ArrowTable:
         """The rows that hold something, as wide as there are names of columns.
 
         Blanks around a name, which nobody sees, are no part of it. Of formulas, what they came to when the
@@ -32,7 +34,8 @@ class Excel(ReadOnly):
             with zipfile.ZipFile(path) as archive:
                 limit.take(sum(member.file_size for member in archive.infolist()))
             with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
-                sheet = book[chosen_part(path, split, [each.title for each in book.worksheets], "sheets")]
+                sheets = [each.title for each in book.worksheets]
+                sheet = book[chosen_part(path, options.split, sheets, "sheets")]
                 sheet.reset_dimensions()  # what it says of its size may be anything
                 header: list[str] = []
                 numbers: list[int] = []
@@ -49,7 +52,7 @@ class Excel(ReadOnly):
                     limit.take(sum(map(getsizeof, cells)))
                     numbers.append(number)
                     rows.append(cells)
-                return Rows(f"{path}, sheet {sheet.title}", of_cells(header, rows), numbers)
+        return in_memory(f"{path}, sheet {sheet.title}", options, of_cells(header, rows), numbers)
 
 
 FORMAT = Excel()

@@ -14,50 +14,30 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from graylearn.data.atomic import replacing_folder
-from graylearn.data.formats._arrow import ROWS
-from graylearn.data.formats._base import NAMELESS, Change, Format, Origin
-from graylearn.data.formats._files import moved_path
-from graylearn.data.formats._read_only import chosen_part
+from graylearn.data.formats._base import NAMELESS
+from graylearn.data.formats._tables import ROWS, Copied, chosen_part
 from graylearn.data.options import ReadOptions
-from graylearn.data.tables import IMAGES, ArrowTable, RawTable, Table
+from graylearn.data.tables import IMAGES, ArrowTable, RawTable
 from graylearn.errors import DataError, MissingExtraError, told_as
 
 
-class HuggingFace(Format):
+class HuggingFace(Copied):
     """One dataset, or the split of several; ids are rows or a column."""
 
     name = "hugging_face"
     suffixes = ()
-    compressed = False
-    has_splits = True
 
     def takes(self, path: Path) -> bool:
         """Whether it is a folder as `save_to_disk` leaves it."""
         return (path / "state.json").is_file() or (path / "dataset_dict.json").is_file()
 
-    def may_become(self, path: Path, out: Path) -> bool:
-        """A folder."""
-        return not out.suffix
-
-    def open(self, path: Path, options: ReadOptions) -> Table:
+    def open(self, path: Path, options: ReadOptions) -> ArrowTable:
         """The rows."""
         return DatasetTable(_loaded(path, options.split), options, str(path), arrow_files(path))
 
-    def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
-        """The same features, with fewer rows and other labels; of several splits, the one that was read."""
-        dataset = _loaded(path, origin.split)
-        change.check_count(path, dataset.num_rows)
-        label = origin.columns.label
-        if label is None:
-            raise DataError(f"{path}: it is not known which column is the label; make the run anew")
-        if any(of != at for at, of in enumerate(change.label_of)):
-            given = dataset[label][:]
-            dataset = _with_column(dataset, label, [given[of] for of in change.label_of])
-        if (images := origin.columns.path) is not None:
-            dataset = _with_column(dataset, images, [moved_path(each, path, out) for each in dataset[images]])
-        with replacing_folder(out) as partial:
-            dataset.select(change.kept).save_to_disk(str(partial))
+    def endings(self, path: Path) -> tuple[str, ...]:
+        """Parquet keeps what the columns mean: `datasets` finds the names of labels there again."""
+        return (".parquet",)
 
     def files(self, path: Path) -> list[Path]:
         """Its Arrow files, and what they mean: the names of labels stand in none of them."""
@@ -125,13 +105,6 @@ class DatasetTable(ArrowTable):
             [None if code != code or code < 0 else names[int(code)] for code in codes], dtype=object
         )
         return replace(table, frame=table.frame.assign(**{str(label): spelled}))
-
-
-def _with_column(dataset: Any, name: str, values: list[Any]) -> Any:
-    """The dataset with other values in a column, of the same type and where it stood."""
-    features = dataset.features
-    changed = dataset.remove_columns(name).add_column(name, values, feature=features[name])
-    return changed.select_columns(list(features))
 
 
 def arrow_files(path: Path) -> list[Path]:

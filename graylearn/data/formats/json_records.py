@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +18,7 @@ import pandas as pd
 from graylearn.data.cells import codec_of
 from graylearn.data.formats._base import Change, Format, Origin
 from graylearn.data.formats._files import chunks_of, moved_path, read_bytes, write_bytes
-from graylearn.data.formats._read_only import COPIES, of_cells, write_copy
+from graylearn.data.formats._tables import COPIES, of_cells, slices_of, write_copy
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import RawTable, Table
 from graylearn.errors import DataError, first_line
@@ -45,7 +46,7 @@ class Json(Format):
             records = _records_of(body, str(path))
             names = list(dict.fromkeys(itertools.chain.from_iterable(records)))
             cells = ([record.get(name) for name in names] for record in records)
-            return write_copy(of_cells(names, cells), path, out, origin, change)
+            return write_copy(partial(slices_of, of_cells(names, cells)), path, out, origin, change)
         label, images = origin.columns.label, origin.columns.path
         lines = body.decode("utf-8", "surrogatepass").split("\n")
         rows = [number for number, line in enumerate(lines) if line.strip()]

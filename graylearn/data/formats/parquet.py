@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from graylearn.data.atomic import replacing
-from graylearn.data.formats._arrow import BYTES, ROWS, rewritten
 from graylearn.data.formats._base import TABLES, Change, Format, Origin
 from graylearn.data.formats._files import suffix_of
+from graylearn.data.formats._tables import BYTES, ROWS, rewritten
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import ArrowTable, Table, bytes_of, check_unique_names, without_views
 from graylearn.errors import DataError, first_few, first_line, told_as, warn

@@ -10,32 +10,35 @@ from pathlib import Path
 from sys import getsizeof
 from tempfile import TemporaryDirectory
 
-from graylearn.data.formats._read_only import (
-    ReadOnly,
-    Rows,
+from graylearn.data.formats._tables import (
+    Copied,
     check_not_empty,
     chosen_part,
+    in_memory,
     of_cells,
     quoted,
 )
+from graylearn.data.options import ReadOptions
+from graylearn.data.tables import ArrowTable
 from graylearn.errors import told_as
 from graylearn.paths import Limit
 
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
 
 
-class Sqlite(ReadOnly):
+class Sqlite(Copied):
     """One of its tables; rows go by their rowid, or are counted in a table without."""
 
     name = "sqlite"
     suffixes = (".sqlite", ".sqlite3", ".db")
     beside = ("-wal", "-journal")
 
-    def rows(self, path: Path, split: str | None) -> Rows:
+    def open(self, path: Path, options: ReadOptions) -> ArrowTable:
         """The rows, counted as they come: a column may be computed, and fill the memory from nothing."""
         check_not_empty(path)
         with told_as(f"{path} is damaged or not an SQLite database"), self._opened(path) as opened:
-            table = chosen_part(path, split, [name for (name,) in opened.execute(_TABLES)], "tables")
+            tables = [name for (name,) in opened.execute(_TABLES)]
+            table = chosen_part(path, options.split, tables, "tables")
             listed = opened.execute(f"PRAGMA table_xinfo({quoted(table)})").fetchall()
             names = [row[1] for row in listed if row[6] != 1]  # 1: hidden, and not in *
             taken = {name.lower() for name in names}
@@ -54,7 +57,7 @@ class Sqlite(ReadOnly):
                     numbers.append(len(found) if own is None else own)
             except sqlite3.DataError:  # a cell is longer than it may be
                 limit.take(limit.most + 1)
-            return Rows(f"{path}, table {table}", of_cells(names, found), numbers)
+        return in_memory(f"{path}, table {table}", options, of_cells(names, found), numbers)
 
     @contextmanager
     def _opened(self, path: Path) -> Iterator[sqlite3.Connection]:

@@ -218,17 +218,16 @@ def table() -> str:
     for case in dict.fromkeys((row["rows"], row["classes"], row["dtype"]) for row in found):
         by = {row["loss"]: row for row in found if (row["rows"], row["classes"], row["dtype"]) == case}
         ours, peer = by["ours"], by["cross_entropy"]
-        times = [by[name]["time_s"] * 1e6 for name in ("ours", "reference", "cross_entropy")]
+        times = [by[name]["time_s"] * 1e6 for name in ("ours", "cross_entropy")]
         body.append(
             [
                 f"({case[0]}, {case[1]}) {case[2]}", f"{ours['floor_s'] * 1e6:,.1f}",
                 *(f"{time:,.0f}" for time in times), f"{ours['time_s'] / ours['floor_s']:.2f}",
                 f"{peer['time_s'] / ours['time_s']:.2f}", f"{ours['eager_s'] / peer['eager_s']:.2f}",
-                f"{ours['memory_buffers']:.2f}",
             ]
         )  # fmt: skip
-    head = ["logits", "floor", "ours", "reference", "cross_entropy", "x floor", "faster than cross_entropy"]
-    return markdown([*head, "from Python", "memory"], body)
+    head = ["logits", "floor", "ours", "cross_entropy", "x floor", "faster than cross_entropy", "from Python"]
+    return markdown(head, body)
 
 
 LAB_TABLES = {"measurements.md": {"loss": table}}

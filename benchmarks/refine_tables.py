@@ -151,7 +151,7 @@ def by_method(rows: list[Row], few: bool) -> str:
     won = {method: data.recovered(dirty, method) for method in data.methods}
     others = sorted((m for m in won if m not in MAIN), key=lambda m: -(won[m] or (0.0,))[0])
     for method in data.methods:
-        if method == "oracle" or (few and method in others[PEERS:]):
+        if method == "oracle" or method in others[PEERS:]:
             continue
         cells = [spread(data.mean_against(data.keys((name,), few), method, "oracle")) for name in settings]
         taken = seconds.get(method)

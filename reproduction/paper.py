@@ -90,11 +90,11 @@ class Claim:
 
 
 CLAIMS: tuple[Claim, ...] = (
-    Claim("ood-hurts", "OOD samples in the training set lower test accuracy"),
+    Claim("ood-hurts", "OOD samples lower test accuracy"),
     Claim("images-standard", "GL beats standard training on every image set", "+1.4 to +11.3"),
     Claim("images-best", "GL beats nine other methods on every image set", "+0.1 to +6.5 on the next"),
-    Claim("spl-worst", "Self-paced learning is the least accurate on images", "1.7 to 3.9 below the next"),
-    Claim("bt-il", "BT and IL are well above self-paced learning on CIFAR-10 and SVHN", "+4.41 %"),
+    Claim("spl-worst", "SPL is the least accurate on images", "1.7 to 3.9 below the next"),
+    Claim("bt-il", "BT and IL are well above SPL on CIFAR-10 and SVHN", "+4.41 %"),
     Claim("nl-mae", "NL alone is only a little better than MAE on images", "+0.46 %"),
     Claim("tables-standard", "GL beats standard training on every table", "+3.0 to +36.0"),
     Claim("tables-best", "GL beats nine other methods on every table", "+0.5 to +17.8 on the next"),

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from reproduction import names, paper
 from reproduction.page.evidence import OWN_TABLES, Evidence, Setting, gain_of, where
-from reproduction.page.verdicts import Judgement, Part, parts
+from reproduction.page.verdicts import SEEDS, Judgement, Part, parts, shown
 from reproduction.records import Group
 from reproduction.statistics import Interval, gain, interval, spread
 
@@ -220,8 +220,9 @@ def calibration_gl(evidence: Evidence) -> Judgement:
             continue
         before, after = (paper.ECE[method, setting.labels] for method in ("standard", "gl"))  # type: ignore[index]
         made.append(Part(_setting(setting), found, before - after, setting.own))
-        ours = [fmean(setting.group.values(m, "ece").values()) for m in ("standard", "gl")]
-        told.append(f"{_setting(setting)} {ours[0]:.2f} to {ours[1]:.2f} (drop {found})")
+        if found.n >= SEEDS:
+            ours = [fmean(setting.group.values(m, "ece").values()) for m in ("standard", "gl")]
+            told.append(f"{_setting(setting)} {ours[0]:.2f} to {ours[1]:.2f} (drop {found})")
     return Judgement(tuple(made), "; ".join(told))
 
 
@@ -246,8 +247,9 @@ def calibration_overconfident(evidence: Evidence) -> Judgement:
         standard, gray = (overconfidence(setting.group, method) for method in ("standard", "gl"))
         if (found := gain(standard, gray)) is not None:
             made.append(Part(_setting(setting), found, own=setting.own))
-            excess = [fmean(values.values()) for values in (standard, gray)]
-            told.append(f"{_setting(setting)} {excess[0]:+.1f} to {excess[1]:+.1f} (drop {found})")
+            if found.n >= SEEDS:
+                excess = [fmean(values.values()) for values in (standard, gray)]
+                told.append(f"{_setting(setting)} {excess[0]:+.1f} to {excess[1]:+.1f} (drop {found})")
     return Judgement(tuple(made), f"confidence - accuracy: {'; '.join(told)}" if told else "")
 
 
@@ -284,7 +286,7 @@ def ablation_images(evidence: Evidence) -> Judgement:
 def separation(evidence: Evidence) -> Judgement:
     """Do the confidences of GL tell OOD samples from others better? AUROC of the mean over a training."""
     found = parts(_images(evidence, "gl", "standard", measure="ood_auroc"))
-    return Judgement(found, "AUROC x 100: " + "; ".join(map(str, found)) if found else "")
+    return Judgement(found, "AUROC x 100: " + shown(found) if found else "")
 
 
 def formula(evidence: Evidence) -> Judgement:

@@ -8,17 +8,17 @@ from typing import Literal
 
 from reproduction.statistics import Interval
 
-Word = Literal["contradicted", "no difference seen", "reproduced", "not tested as in the paper"]
+Word = Literal["contradicted", "no difference seen", "reproduced", "not tested"]
 SEEDS = 3
 """Fewer decide nothing."""
 NEAR = 1.0
 """Points: an interval that stays within as many of zero shows that there is no difference to speak of."""
 
-RULES = f"""- **reproduced**: {SEEDS} seeds or more, and the 95 % interval lies on the paper's side of zero.
-- **contradicted**: else, on the paper's own data and protocol, {SEEDS} seeds or more, the interval excludes
-  the printed gain (where none is printed: it lies on the other side of zero).
-- **no difference seen**: else, the interval stays within {NEAR:g} point of zero.
-- **not tested as in the paper**: all else, also intervals that hold both zero and the printed gain."""
+RULES = f"""With {SEEDS} seeds or more a part is **reproduced** if the 95 % interval lies on the paper's side
+of zero; else **contradicted** if, on the paper's own data and protocol, it excludes the printed gain (none
+printed: lies on the other side of zero); else **no difference seen** if it stays within {NEAR:g} point of
+zero. All else, also an interval that holds both zero and the printed gain, is **not tested** as in the
+paper."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ class Part:
     def word(self) -> Word:
         """By the rules above."""
         if self.gain.n < SEEDS:
-            return "not tested as in the paper"
+            return "not tested"
         if self.gain.low > 0:
             return "reproduced"
         if self.own and self.gain.high < (self.printed or 0.0):
             return "contradicted"
         if self.gain.low >= -NEAR and self.gain.high <= NEAR:
             return "no difference seen"
-        return "not tested as in the paper"
+        return "not tested"
 
     def __str__(self) -> str:
         return f"{self.what} {self.gain}".strip()
@@ -72,7 +72,7 @@ class Judgement:
             return "contradicted"
         shown, unseen = self.count("reproduced"), self.count("no difference seen")
         if not shown and not unseen:
-            return "not tested as in the paper"
+            return "not tested"
         return "reproduced" if shown > unseen else "no difference seen"
 
     @property
@@ -92,7 +92,17 @@ class Judgement:
     @property
     def ours(self) -> str:
         """The measured numbers, in one line."""
-        return self.told or "; ".join(map(str, self.parts)) or "not run"
+        return self.told or shown(self.parts) or "not run"
+
+
+def shown(found: Sequence[Part]) -> str:
+    """The parts that decide, each with its interval; three or more others as their range."""
+    word = Judgement(tuple(found)).word
+    deciding = [part for part in found if part.word == word]
+    others = [part.gain.mean for part in found if part.word != word]
+    if not deciding or len(others) < SEEDS:
+        return "; ".join(map(str, found))
+    return "; ".join([*map(str, deciding), f"{len(others)} others {min(others):+.1f} to {max(others):+.1f}"])
 
 
 def parts(found: Sequence[Part | None]) -> tuple[Part, ...]:

@@ -57,7 +57,7 @@ def test_the_committed_pages_and_figure_are_as_the_results_make_them():
 def test_the_page_is_short_and_its_tables_are_whole():
     lab = Path(__file__).parents[2] / "docs" / "lab"
     page = (lab / "reproduction.md").read_text(encoding="utf-8")
-    assert len(re.sub(r"\||---:?", "", page).split()) <= WORDS
+    assert len(page.split()) <= WORDS
     for text in (page, (lab / "reproduction-details.md").read_text(encoding="utf-8")):
         for grid in re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE):
             assert len({len(re.findall(r"(?<!\\)\|", line)) for line in grid.splitlines()}) == 1, grid
@@ -66,7 +66,7 @@ def test_the_page_is_short_and_its_tables_are_whole():
 def test_every_claim_has_a_rule_and_without_results_nothing_is_claimed(tmp_path):
     assert list(RULES) == [claim.name for claim in paper.CLAIMS]
     empty = Evidence.read(tmp_path)
-    assert {rule(empty).word for rule in RULES.values()} == {"not tested as in the paper"}
+    assert {rule(empty).word for rule in RULES.values()} == {"not tested"}
     page = sections.page(empty)
     assert f"0 are contradicted, 0 show no difference, and {len(paper.CLAIMS)} were not tested" in page
     assert "**Contradicted.**" not in page
@@ -81,7 +81,7 @@ def test_any_store_alone_makes_both_pages(name):
     cells = EXPERIMENTS[name].cells(Options(seeds=(0,), protocol=protocols))
     found = evidence(**{name: [row(cell, 0.9 + 0.01 * (cell.method == "gl")) for cell in cells]})
     sections.page(found)
-    assert f"| `{name}` | {len({cell.key for cell in cells})} | 0.0 |" in details.page(found)
+    assert f"| `{name}` |" in details.page(found)
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_any_store_alone_makes_both_pages(name):
         (3.0, 1.0, 3, 10.0, True, "reproduced"),  # smaller, but on the paper's side
         (0.0, 0.5, 3, 10.0, True, "contradicted"),
         (0.0, 0.5, 3, 10.0, False, "no difference seen"),  # other data contradict nothing
-        (0.0, 0.5, 2, 10.0, True, "not tested as in the paper"),  # two seeds decide nothing
+        (0.0, 0.5, 2, 10.0, True, "not tested"),  # two seeds decide nothing
         (0.3, 0.6, 3, None, True, "no difference seen"),
-        (5.0, 8.0, 10, 10.0, True, "not tested as in the paper"),  # zero and the printed gain both fit
+        (5.0, 8.0, 10, 10.0, True, "not tested"),  # zero and the printed gain both fit
     ],
 )
 def test_the_word_of_a_part(mean, half, n, printed, own, word):
@@ -109,7 +109,7 @@ def test_a_claim_is_contradicted_by_a_contrary_part_alone():
     assert judged((2, True), (0, False)).word == "no difference seen"
     assert judged((2, True), (0, False)).own == "no"
     assert judged((2, True), (0, True)).own == "yes"
-    assert Judgement(()).verdict == "**not tested as in the paper**"
+    assert Judgement(()).verdict == "**not tested**"
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_a_claim_is_contradicted_by_a_contrary_part_alone():
         (0.0, {"dataset": "cifar10", "ood": "mini-imagenet/0"}, "contradicted"),
         (0.0, {"dataset": "cifar10", "ood": "tiny-imagenet"}, "no difference seen"),
         (0.0, {"dataset": "svhn", "ood": "mini-imagenet/0", "alpha": 0.076}, "no difference seen"),
-        (0.0, {"seeds": (0,)}, "not tested as in the paper"),
-        (0.0, {"alpha": 0.55}, "not tested as in the paper"),  # another share is another experiment
-        (0.0, {"recipe": {"weight_decay": 0.0}}, "not tested as in the paper"),
+        (0.0, {"seeds": (0,)}, "not tested"),
+        (0.0, {"alpha": 0.55}, "not tested"),  # another share is another experiment
+        (0.0, {"recipe": {"weight_decay": 0.0}}, "not tested"),
     ],
 )
 def test_images_are_judged_on_the_papers_own_data_and_protocol(points, settings, word):

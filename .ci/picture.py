@@ -17,8 +17,8 @@ WIDTH = 1200
 COLOURS = 128
 """The most frequent, as they are: a palette of means would tint the ground."""
 ONLY = """
-#theme, .compare .training, .decided, main > section:not(#found, #suspects),
-#found > :not(h2, .tiles, #steps-card), #suspects > :not(.list), .sample:not(.shown) {
+#theme, .compare .training, .decided, main > section:not(#steps-card, #found, #suspects),
+#found > :not(h2, .tiles), #suspects > :not(.list), .sample:not(.shown) {
   display: none !important;
 }
 body { padding-bottom: 1.6rem; }

@@ -126,7 +126,7 @@ def test_paper_shows_the_findings_without_the_controls(open_report, full):
     page = open_report(full)
     page.emulate_media(media="print", color_scheme="dark")
     assert brightness(page) in (0, 255)  # no ground is printed: transparent
-    for hidden in ("#filters", ".bulk", ".pager", ".decided", ".verdict >> nth=0"):
+    for hidden in ("#tools", ".pager", ".decided", ".verdict >> nth=0"):
         expect(page.locator(hidden)).to_be_hidden()
     assert page.locator(".sample").first.is_visible()
 

@@ -191,7 +191,7 @@ def test_the_sure_ones_are_told_from_those_to_review(open_report):
     assert page.locator(".sample").first.locator(".chip").all_inner_texts() == ["mislabelled", "sure"]
     page.get_by_role("link", name="Look through the 12 samples").click()
     expect(page.locator("#count")).to_have_text(re.compile("of 12 shown"))
-    page.select_option("#level", "1")
+    page.get_by_role("link", name="Judge the 48 to review").click()
     expect(page.locator("#count")).to_have_text(re.compile("of 48 shown"))
 
 
@@ -258,7 +258,6 @@ def test_a_line_on_the_map_filters_the_list(open_report):
 
 def test_another_threshold_says_what_it_would_flag(open_report):
     page = open_report(explored(threshold=0.5))
-    page.locator(".threshold-box summary").click()
     page.locator("#threshold").fill("750")
     score = make_table()["score"]
     expected = int((score.round(4) >= 0.75).sum())

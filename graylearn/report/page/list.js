@@ -94,7 +94,7 @@ function showOnly(rows, name) {
 /** Show the suspects of one class, from the bars above. */
 function showClass(k) {
   showList({ label: k });
-  byId("label").focus({ preventScroll: true });
+  focusCurrent();
 }
 
 /** A link in a sentence, which breaks with its line as a button would not, to samples that `show` lists. */
@@ -181,6 +181,7 @@ function focusCurrent() {
 }
 
 function startList() {
+  byId("tools").open = matchMedia("(min-width: 46.01rem)").matches; // on a phone they would fill the first screen
   const option = (k) => el("option", { value: k }, className(k, 50));
   const classes = report.classes.map((_, k) => k);
   byId("label").append(...classes.map(option));

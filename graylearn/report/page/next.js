@@ -24,38 +24,29 @@ const DOUBTFUL = 0.25;
 
 function drawSteps() {
   const steps = [];
-  const spelt = new Set(misspeltRows);  // a step of their own
-  const [toReview, sure] = [1, 2].map((level) => Array.from((samples.level ?? []).keys())
-    .filter((row) => samples.level[row] === level && !spelt.has(row)));
-  const listed = (name, level) => listLink(name, () => {
-    showList({ level });
-    focusCurrent();
-  });
+  const where = (passes) => Array.from(samples.score.keys()).filter(passes);
+  const listed = (verb, name, rows) => listLink(`${verb} ${name}`, () => showOnly(rows, name));
   byId("steps-card").hidden = !numSuspects && !report.lookFirst;
   if (!numSuspects) {
-    if (!report.lookFirst) return;
-    const name = `the first ${number(report.lookFirst)} by score`;
-    steps.push([listLink(`Look at ${name}`, () => showOnly(Array.from({ length: report.lookFirst }, (_, row) => row), name)),
+    steps.push([listed("Look at", `the first ${number(report.lookFirst)} by score`, where((row) => row < report.lookFirst)),
       ": nothing stands out enough to be flagged, and they look least like their labels. Where some are wrong, go on down the list."]);
-    byId("steps").replaceChildren(...steps.map((step) => el("li", null, step)));
-    return;
+  } else {
+    const spelt = new Set(misspeltRows);
+    if (spelt.size) {
+      steps.push([`${plural(spelt.size, "label")} ${spelt.size === 1 ? "is" : "are"} probably misspelt: `,
+        el("button", { type: "button", onclick: () => decideUndecided(misspeltRows, suggestion) }, "Correct them"), " or ", el("a", { href: "#pairs-card" }, "see which"), "."]);
+    }
+    const suspects = where((row) => samples.suspected[row] && !spelt.has(row));
+    const [sure, others] = [true, false].map((wanted) => suspects.filter((row) => (samples.level?.[row] === 2) === wanted));
+    if (sure.length) steps.push([listed("Look through", `the ${plural(sure.length, "sample")} the audit is sure of`, sure), ", and accept what you agree with."]);
+    const [card, word] = pairLists.together.length ? ["together", "by group"] : ["pairs", "by pair"];
+    const atOnce = pairLists[card][0]?.rows.length > 2 ? [", or many at once ", el("a", { href: `#${card}-card` }, word)] : [];
+    const left = sure.length || spelt.size ? `${number(others.length)} to review` : plural(others.length, "suspect");
+    if (others.length) steps.push([listed("Judge", `the ${left}`, others), " one by one", ...atOnce, "."]);
+    const near = where((row) => !samples.suspected[row] && samples.score[row] >= DOUBTFUL);
+    if (near.length) steps.push([listed("Look at", `the ${plural(near.length, "sample")} that came near`, near), ": not flagged, and in some doubt."]);
+    steps.push(["Download the decisions", report.command ? " and run" : ".", report.command ? commandBox() : null]);
   }
-  if (misspeltRows.length) {
-    steps.push([`${plural(misspeltRows.length, "label")} ${misspeltRows.length === 1 ? "is" : "are"} probably misspelt: `,
-      el("button", { type: "button", onclick: () => decideUndecided(misspeltRows, suggestion) }, "Correct them"), " or ", el("a", { href: "#pairs-card" }, "see which"), "."]);
-  }
-  const [card, word] = pairLists.together.length ? ["together", "by group"] : ["pairs", "by pair"];
-  const atOnce = pairLists[card][0]?.rows.length > 2 ? [", or many at once ", el("a", { href: `#${card}-card` }, word)] : [];
-  const some = (name, rows, level) => (spelt.size ? listLink(name, () => showOnly(rows, name)) : listed(name, level));
-  if (sure.length) steps.push([some(`Look through the ${plural(sure.length, "sample")} the audit is sure of`, sure, "2"), ", and accept what you agree with."]);
-  if (!sure.length) steps.push([listed("Start with the largest scores", ""), ": keep, drop or relabel each", ...atOnce, "."]);
-  else if (toReview.length) steps.push([some(`Judge the ${number(toReview.length)} to review`, toReview, "1"), " one by one", ...atOnce, "."]);
-  const doubtful = Array.from(samples.score.keys()).filter((row) => !samples.suspected[row] && samples.score[row] >= DOUBTFUL);
-  if (doubtful.length) {
-    const name = `the ${plural(doubtful.length, "sample")} that came near`;
-    steps.push([listLink(`Look at ${name}`, () => showOnly(doubtful, name)), ": not flagged, and in some doubt."]);
-  }
-  steps.push(["Download the decisions", report.command ? " and run" : ".", report.command ? commandBox() : null]);
   byId("steps").replaceChildren(...steps.map((step) => el("li", null, step)));
 }
 

@@ -184,7 +184,10 @@ const ACTIONS = {
     focusCurrent();
   },
   u: undoLast,
-  "/": () => byId("search").focus(),
+  "/": () => {
+    byId("tools").open = true;
+    byId("search").focus();
+  },
 };
 /** Tiles beside each other in the grid. */
 function tilesAcross() {

@@ -82,7 +82,7 @@ class Audit:
     probabilities: Floats
     """(N, K) class probabilities, the mean of the views, which did not see the label they are asked about."""
     because: NDArray[Any]
-    """(N,) one sentence on each suspect, from its evidence; empty for the others."""
+    """(N,) one sentence on each suspect, and on what came near, from its evidence; else empty."""
     mode: Mode
     """Where what is known of the samples came from."""
     overlap: str = "auto"
@@ -100,7 +100,7 @@ class Audit:
     @cached_property
     def table(self) -> pd.DataFrame:
         """One row per sample: id, label, confidence, score, suspected, level, kind, suggested (None for ood),
-        and because (one sentence on each suspect)."""
+        and because (one sentence on each suspect, and on what came near)."""
         names = np.array([*self.classes, None], dtype=object)
         return pd.DataFrame(
             {

@@ -75,7 +75,8 @@ def verdict(known: Known, judge: Judge | None = None) -> dict[str, Any]:
     kind = np.where(~suspected, OK, np.where(foreign > wrong, OOD, MISLABELLED))
     because, ranges, notes = np.full(n, "", dtype=object), {}, [why]
     if not why:
-        because = _because(evidence, y, classes, answers, suspected, kind)
+        near = held >= (DOUBTFUL if suspected.any() else np.sort(held)[-max(worth_a_look(held), 1)])
+        because = _because(evidence, y, classes, answers, suspected | near, foreign > wrong)
         ranges = ranges_of(chances_by_kind(foreign, wrong, kind), judge.settings["reach"])
         notes = _doubts(classes, label, suspected)
         if not suspected.any():
@@ -178,16 +179,18 @@ def _learned(probabilities: Floats, label: Ints) -> list[str]:
     ]
 
 
+DOUBTFUL = 0.25
+"""Score from which on a sample that is not flagged is still worth a look."""
 FAR_OUT = 0.9
 """Rank of a distance among a class's samples from which it is told as a reason."""
 
 
 def _because(
-    evidence: Evidence, y: Ints, classes: tuple[Label, ...], answers: Ints, suspected: Bools, kind: Ints
+    evidence: Evidence, y: Ints, classes: tuple[Label, ...], answers: Ints, wanted: Bools, alien: Bools
 ) -> NDArray[Any]:
-    """(N,) one sentence per suspect, from its evidence; empty for the others."""
+    """(N,) one sentence per wanted sample, from its evidence; empty for the others."""
     said = np.full(len(answers), "", dtype=object)
-    rows = np.unique(answers[suspected])
+    rows = np.unique(answers[wanted])
     if not len(rows):
         return said
     best, names = evidence.beliefs.argmax(axis=1), [shortened(str(name)) for name in classes]
@@ -197,7 +200,7 @@ def _because(
     far_label = evidence.column("away by angle, rank in label")
     far_other = evidence.column("away by angle, rank in other")
     foreign = np.zeros(len(y), dtype=bool)
-    foreign[answers[kind == OOD]] = True
+    foreign[answers[alien]] = True
     sentences = {}
     for row in rows:
         own, other = names[y[row]], names[best[row]]
@@ -217,9 +220,9 @@ def _because(
                 parts = _beside(near[:1]) if near_label[row] < 0.5 else []
             likely = {name: said[row] for name, said in chances.items() if said[row] > 0.3}
             parts += [f"{name} gives {said:.0%} to {other}" for name, said in likely.items()]
-            why = f"no view expects {own}: {evidence.probabilities[row, y[row]]:.0%}"
+            why = f"the views together give {own} only {evidence.probabilities[row, y[row]]:.0%}"
         sentences[row] = "; ".join(parts or [why])
-    for place in np.flatnonzero(suspected):
+    for place in np.flatnonzero(wanted):
         said[place] = sentences[answers[place]]
     return said
 

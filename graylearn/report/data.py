@@ -43,7 +43,8 @@ class ReportData:
     """Heading of the page, such as the name of the dataset."""
     table: pd.DataFrame
     """The whole audit in dataset order: id, label, confidence, score, suspected, kind, suggested; and, if the
-    audit tells, level, "sure" or "review" for suspects, and because, a sentence on each of them."""
+    audit tells, level, "sure" or "review" for suspects, and because, a sentence on them and on what came
+    near."""
     classes: tuple[str, ...]
     """The classes as text, in stable order; `label` and `suggested` of the table are among them."""
     created: str = ""

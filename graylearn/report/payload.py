@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from graylearn.audit import KINDS, LEVELS
 from graylearn.audit.annotators import MISSING
 from graylearn.audit.shares import shown_shares
+from graylearn.audit.verdict import DOUBTFUL
 from graylearn.data.misspelt import are_near
 from graylearn.errors import DataError
 from graylearn.report.beside import beside, needed, positions
@@ -87,6 +88,7 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
         "perClass": per_class.reshape(-1, len(KINDS)).tolist(),
         "contamination": dict(data.contamination) if data.contamination else None,
         "ranges": {str(name): [float(end) for end in ends] for name, ends in data.ranges.items()},
+        "doubtful": DOUBTFUL,
         "lookFirst": min(data.look_first, len(shown)),
         "mistaken": _mistaken(data),
         # how many scores of each kind lie in each of 40 equal parts of 0..1

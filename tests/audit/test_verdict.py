@@ -10,7 +10,7 @@ from graylearn import Audit, audit
 from graylearn.audit.inputs import described
 from graylearn.audit.judge import Judge, shipped
 from graylearn.audit.kinds import MISLABELLED, OK, OOD, SURE
-from graylearn.audit.verdict import Known, verdict
+from graylearn.audit.verdict import DOUBTFUL, Known, verdict
 from graylearn.errors import DataWarning
 
 EXACT = ("ids", "suspected", "level", "kind", "suggested", "because")
@@ -177,7 +177,7 @@ def test_fields_follow_from_the_posterior_and_two_settings(flips):
     np.testing.assert_array_equal(found.kind == OK, ~found.suspected)
     assert found.judge == shipped().id
     assert (found.because[found.suspected] != "").all()
-    assert not found.because[~found.suspected].any()
+    assert ((found.because != "") == (found.suspected | (found.score >= DOUBTFUL))).all()
 
 
 def test_another_judge_is_asked_in_the_same_way(flips):
@@ -192,6 +192,7 @@ def test_another_judge_is_asked_in_the_same_way(flips):
     assert "suspected: none is flagged" in silent.summary()
     assert f'table.nlargest({silent.look_first}, "score")' in silent.summary()
     assert silent.summary().count("not flagged (score ") == 5
+    assert (silent.because[np.argsort(-silent.score)[: silent.look_first]] != "").all()
 
 
 def test_the_sentence_on_a_suspect_comes_from_its_evidence(flips):

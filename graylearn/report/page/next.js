@@ -19,9 +19,6 @@ function commandBox() {
   return el("p", { class: "command-line" }, code, copy, status);
 }
 
-/** From which score on a sample that is not flagged is still worth a look. */
-const DOUBTFUL = 0.25;
-
 function drawSteps() {
   const steps = [];
   const where = (passes) => Array.from(samples.score.keys()).filter(passes);
@@ -43,7 +40,7 @@ function drawSteps() {
     const atOnce = pairLists[card][0]?.rows.length > 2 ? [", or many at once ", el("a", { href: `#${card}-card` }, word)] : [];
     const left = sure.length || spelt.size ? `${number(others.length)} to review` : plural(others.length, "suspect");
     if (others.length) steps.push([listed("Judge", `the ${left}`, others), " one by one", ...atOnce, "."]);
-    const near = where((row) => !samples.suspected[row] && samples.score[row] >= DOUBTFUL);
+    const near = where((row) => !samples.suspected[row] && samples.score[row] >= report.doubtful);
     if (near.length) steps.push([listed("Look at", `the ${plural(near.length, "sample")} that came near`, near), ": not flagged, and in some doubt."]);
     steps.push(["Download the decisions", report.command ? " and run" : ".", report.command ? commandBox() : null]);
   }

@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from graylearn.data.options import ReadOptions
 from graylearn.errors import DataError, first_few, told_as
@@ -139,10 +138,10 @@ class ArrowTable(Table):
         limit = Limit(*self.files) if self.files else None
         with told_as(self.damaged):
             for arrow in self.arrows(columns):
-                _check_no_repeats(arrow.schema, self.name)
                 arrow.validate(full=True)  # damaged offsets would be followed out of the file's memory
+                arrow = _plain(arrow, self.name)
                 if limit is not None:
-                    limit.take(bytes_of(arrow))
+                    limit.take(arrow.nbytes)
                     limit.taken *= joint
                 yield arrow
 
@@ -162,52 +161,34 @@ def _without_index(arrow: pa.Table) -> pa.Table:
     return arrow.select(kept).replace_schema_metadata(None)
 
 
-def _check_no_repeats(schema: pa.Schema, name: str) -> None:
-    """Refuse types whose values may stand in a file once for any number of rows."""
-    for column in schema:
+def _plain(arrow: pa.Table, name: str) -> pa.Table:
+    """The table in types that pandas reads, and in which a value takes its room in every row."""
+    for index, column in enumerate(arrow.schema):
         if re.search("list_view|run_end_encoded", str(column.type)):
             raise DataError(
                 f"{name}, column {column.name!r}: is of type {column.type}, which is not read: "
                 "write plain values or lists"
             )
+        if (kind := _plain_type(column.type)) != column.type:
+            arrow = arrow.set_column(index, column.with_type(kind), arrow.column(index).cast(kind))
+    return arrow
 
 
-def bytes_of(rows: pa.Table, written_out: bool = False) -> int:
-    """Bytes of the rows in memory; written_out: of categories not their numbers but the values they name."""
-    return sum(_bytes_of(chunk, written_out) for column in rows.columns for chunk in column.chunks)
-
-
-def _bytes_of(values: pa.Array, written_out: bool) -> int:
-    """Bytes of an array, where many rows may show one text, or nothing at all."""
-    kind = values.type
-    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        lengths = np.frombuffer(values.buffers()[1], np.int32)[4 * values.offset :][: 4 * len(values) : 4]
-        return int(lengths[values.is_valid().to_numpy(zero_copy_only=False)].sum(dtype=np.int64))
-    if pa.types.is_dictionary(kind):
-        if not written_out:
-            return int(values.indices.nbytes)
-        return pc.sum(pc.binary_length(values.dictionary).take(values.indices)).as_py() or 0
-    if pa.types.is_null(kind):
-        return 8 * len(values)
-    if pa.types.is_nested(kind) and re.search("_view|dictionary|null", str(kind)):
-        if pa.types.is_map(kind):
-            values = values.cast(pa.list_(pa.struct([kind.key_field, kind.item_field])))
-        inside = values.flatten() if pa.types.is_struct(kind) else [values.flatten()]
-        return 8 * len(values) + sum(_bytes_of(each, written_out) for each in inside)
-    return int(values.nbytes)
-
-
-def without_views(kind: pa.DataType) -> pa.DataType:
-    """The type with plain texts and bytes where its lists and records hold views of them."""
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type to read values of another as."""
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(without_views(field.type)) for field in kind])
+        return pa.struct([field.with_type(_plain_type(field.type)) for field in kind])
     if pa.types.is_fixed_size_list(kind):
-        return pa.list_(without_views(kind.value_type), kind.list_size)
+        return pa.list_(_plain_type(kind.value_type), kind.list_size)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         make = pa.list_ if pa.types.is_list(kind) else pa.large_list
-        return make(without_views(kind.value_type))
+        return make(_plain_type(kind.value_type))
     if pa.types.is_dictionary(kind):
-        return pa.dictionary(pa.int32(), without_views(kind.value_type), kind.ordered)
+        return pa.dictionary(pa.int32(), _plain_type(kind.value_type), kind.ordered)
+    if pa.types.is_null(kind) or pa.types.is_decimal(kind):
+        return pa.float64()
+    if pa.types.is_time(kind):  # the time of day as its number of seconds or of smaller parts
+        return pa.int32() if pa.types.is_time32(kind) else pa.int64()
     plain = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
     return plain.get(kind, kind)
 
@@ -215,22 +196,7 @@ def without_views(kind: pa.DataType) -> pa.DataType:
 def table_from_arrow(arrow: pa.Table, name: str) -> RawTable:
     """An Arrow table as rows of plain numbers, text, bools and dates, its columns named by text."""
     check_unique_names(arrow.column_names, name)
-    for index, column in enumerate(arrow.schema):
-        kind = column.type
-        if pa.types.is_null(kind) or pa.types.is_decimal(kind):
-            target = pa.float64()
-        elif pa.types.is_time32(kind):
-            target = pa.int32()  # the time of day as its number of seconds or milliseconds
-        elif pa.types.is_time64(kind):
-            target = pa.int64()
-        elif pa.types.is_dictionary(kind) and pa.types.is_unsigned_integer(kind.index_type):
-            target = pa.dictionary(pa.int32(), kind.value_type, kind.ordered)  # before pyarrow 23 only these
-        elif pa.types.is_nested(kind) and "_view" in str(kind):
-            target = without_views(kind)  # pandas takes no views within lists
-        else:
-            continue
-        arrow = arrow.set_column(index, column.name, arrow.column(index).cast(target))
-    frame = arrow.to_pandas(date_as_object=False)
+    frame = _plain(arrow, name).to_pandas(date_as_object=False)
     # pandas notes that names were numbers, which in the file they are not
     frame.columns = pd.Index([str(column) for column in frame.columns], dtype=object)
     return table_from_pandas(frame, name)

@@ -130,11 +130,6 @@ def columns_that_name_rows(folder):
     GrayClassifier(epochs=1, device="cpu", audit=None).fit(frame, np.arange(40) % 2)
 
 
-def two_spellings(folder):
-    (folder / "a.csv").write_text("a,label\n1,1.1\n2,1.10\n3,1.1\n")
-    gl.read(folder / "a.csv")
-
-
 def a_folder_without_images(folder):
     for name in ("a", "b", "c"):
         (folder / name).mkdir()
@@ -143,9 +138,7 @@ def a_folder_without_images(folder):
     gl.read(folder)
 
 
-@pytest.mark.parametrize(
-    "act", [label_that_is_none, columns_that_name_rows, two_spellings, a_folder_without_images]
-)
+@pytest.mark.parametrize("act", [label_that_is_none, columns_that_name_rows, a_folder_without_images])
 def test_warnings_point_at_the_line_of_the_user(tmp_path, act):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

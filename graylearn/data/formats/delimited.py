@@ -13,7 +13,7 @@ import io
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,18 +39,16 @@ from graylearn.data.formats._base import Change, Format, Origin
 from graylearn.data.formats._files import chunks_of, moved_path, read_bytes, suffix_of, write_bytes
 from graylearn.data.options import ReadOptions
 from graylearn.data.tables import MISSING_WORDS, RawTable, Table, check_unique_names, table_from_arrow
-from graylearn.errors import DataError, SettingsError, counted, first_few, first_line, warn
+from graylearn.errors import DataError, SettingsError, counted, first_few, first_line
 
 _TABBED, _ANY_SEPARATOR = (".tsv", ".tab"), (".txt", ".data")
 """Endings that promise tabs, and that promise nothing."""
 LONGEST, LONGEST_HEADER = 64 << 20, 1 << 20
 """Bytes without the end of a row, and of a lone first line, from which on it is taken for one without end."""
 
-# What may be read as a number and lose nothing: of whole numbers all but 007 and times of day; of others, as
-# ids what has no exponent and at most 15 digits, as labels also exponents, for 1e0 and 1.0 are one class.
-_WHOLE = r"^\s*[+-]?(0|[1-9][0-9]*)\s*$"
-_ID_FRACTION = r"^\s*[+-]?(0|[1-9][0-9]{0,14})?([.,][0-9]*)?\s*$"
-_LABEL_FRACTION = r"^\s*[+-]?((0|[1-9][0-9]{0,14})?([.,][0-9]*)?([eE][+-]?[0-9]+)?|[iI]nf.*)\s*$"
+_PLAIN = r"^\s*[+-]?(0|[1-9][0-9]{0,14})([.,]0*)?([eE][+-]?0+)?\s*$"
+"""How labels, ids and groups are written that are read as numbers: whole ones, which lose nothing. 007, 1.10
+and times of day are text."""
 
 
 class Delimited(Format):
@@ -169,7 +167,7 @@ class _Text(Table):
     def _look(self) -> Iterator[tuple[_Part, pa.Table]]:
         """The blocks in the types that their values suggest; at the end the types that fit all are known, and
         whether labels, ids and groups are numbers."""
-        roles: list[_Written] = []
+        may_be_numbers: dict[str, bool] = {}
         types: dict[str, pa.DataType] = {}
         for part in self._parts():
             arrow = self._parsed(part)
@@ -179,35 +177,28 @@ class _Text(Table):
                 if self.options.decimal is None and writes_decimal_commas(arrow, self.separator):
                     self.decimal = ","
                     arrow = self._parsed(part)
-                roles = self._roles(self._table(arrow, self._lines(part, arrow.num_rows)))
+                may_be_numbers = self._names_in(self._table(arrow, self._lines(part, arrow.num_rows)))
             for field in arrow.schema:
                 types[field.name] = _joint(types.get(field.name, pa.null()), field.type)
-            for role in roles:
-                if _may_lose(types[role.column]):
-                    role.look(self._text_of(part, role.column))
+            for name, may in may_be_numbers.items():
+                if may and _may_lose(types[name]):
+                    text = _present(self._text_of(part, name))
+                    may_be_numbers[name] = pc.all(pc.match_substring_regex(text, _PLAIN), min_count=0).as_py()
             yield part, arrow
         if not types:
             if self.is_long:
                 raise self._without_end()
             raise DataError(f"{self.name} has a header ({first_few(self.names, 30)}) but no rows")
-        self.as_text = [
-            role.column
-            for role in roles
-            if _may_lose(kind := types[role.column]) and role.loses(kind, self.name)
-        ]
+        self.as_text = [name for name, may in may_be_numbers.items() if not may and _may_lose(types[name])]
         self.types = types | dict.fromkeys(self.as_text, pa.string())
 
-    def _roles(self, table: RawTable) -> list[_Written]:
-        """The columns of labels, ids and groups."""
+    def _names_in(self, table: RawTable) -> dict[str, bool]:
+        """The columns of labels, ids and groups, and whether each may be numbers."""
         columns = find_columns(without_columns(table, self.options.without), self.options)
-        found = [
-            _Written(str(each), _ID_FRACTION) for each in (columns.id, columns.group) if each is not None
-        ]
-        if columns.label is not None:
-            known = self.options.classes if self.options.labelled else None
-            label = _Written(str(columns.label), _LABEL_FRACTION, None if known else {})
-            label.are_whole = label.are_fractions = not known or not all(isinstance(k, str) for k in known)
-            found.append(label)
+        known = self.options.classes if self.options.labelled else None
+        found = {str(each): True for each in (columns.id, columns.group) if each is not None}
+        if columns.label is not None and (not known or all(isinstance(label, str) for label in known)):
+            found[str(columns.label)] = not known  # else those of a model that knows numbers
         return found
 
     def _parts(self) -> Iterator[_Part]:
@@ -325,46 +316,6 @@ class _Text(Table):
         texts = {name: values.mask(values.isin(list(self._missing)), None) for name, values in texts.items()}
         frame = frame.assign(**texts) if texts else frame
         return RawTable(frame, self.name, lines, "line", MISSING_WORDS, of_file=found)
-
-
-@dataclass
-class _Written:
-    """How labels, ids or groups are written in their column, and whether numbers would lose some of it."""
-
-    column: str
-    fraction: str
-    """What may be read as a number that is not whole."""
-    spellings: dict[str, None] | None = None
-    """Those of labels, where two of one number may be two classes."""
-    are_whole: bool = True
-    are_fractions: bool = True
-
-    def look(self, text: pa.ChunkedArray) -> None:
-        """See some more of the column."""
-        present = _present(text)
-        whole, fraction = (pc.match_substring_regex(present, each) for each in (_WHOLE, self.fraction))
-        self.are_whole &= pc.all(whole).as_py() is not False
-        self.are_fractions &= pc.all(fraction).as_py() is not False
-        if self.spellings is not None and self.are_fractions:
-            some = pc.utf8_trim(present, characters=" \t+")
-            self.spellings |= dict.fromkeys(pc.unique(some).to_pylist())
-
-    def loses(self, kind: pa.DataType, name: str) -> bool:
-        """Whether values of this type do not say all that is written; name: of the table, for a warning."""
-        if not pa.types.is_floating(kind):
-            return not self.are_whole
-        seen: dict[str, str] = {}
-        for label in self.spellings or ():  # 1.1 and 1.10 may be versions; programs write 1 as 1.0 and 1e0
-            whole, _, rest = label.replace(",", ".").partition(".")
-            if not rest.strip("0") or "e" in rest.lower() or not self.are_fractions:
-                continue
-            if (other := seen.setdefault(f"{whole}.{rest.rstrip('0')}", label)) != label:
-                warn(
-                    f"{name}, column {self.column!r}: labels {other} and {label} are the same number; "
-                    "all labels are kept as text, so that these are two classes"
-                )
-                return True
-        return not self.are_fractions
 
 
 def _present(text: pa.ChunkedArray) -> pa.ChunkedArray:

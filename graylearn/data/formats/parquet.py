@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet
 
 from graylearn.data.atomic import replacing
@@ -15,14 +14,12 @@ from graylearn.data.formats._base import TABLES, Change, Format, Origin
 from graylearn.data.formats._files import suffix_of
 from graylearn.data.formats._tables import BYTES, ROWS, rewritten
 from graylearn.data.options import ReadOptions
-from graylearn.data.tables import ArrowTable, Table, bytes_of, check_unique_names, without_views
+from graylearn.data.tables import ArrowTable, Table, check_unique_names
 from graylearn.errors import DataError, first_few, first_line, told_as, warn
 from graylearn.paths import Limit, matching
 
-_DICTIONARY = ("RLE_DICTIONARY", "PLAIN_DICTIONARY")
-"""Of columns that name values which stand in the file once."""
-_FEW = 100
-"""Rows that are read at once at least."""
+FEW = 2_000
+"""Rows that are read at once: of texts that stand in the file once, more would fill the memory uncounted."""
 
 
 class Parquet(Format):
@@ -101,80 +98,31 @@ def _blocks(files: Sequence[Path], schema: pa.Schema, columns: Sequence[str] | N
     """The rows of the files in order, in the types that fit all, at most ROWS, and about BYTES, at a time."""
     names = schema.names if columns is None else list(columns)
     chosen = pa.schema([schema.field(name) for name in names], schema.metadata)
-    plain = pa.schema([field.with_type(without_views(field.type)) for field in chosen], schema.metadata)
     for path in files:
-        with told_as(f"{path} is damaged or not a Parquet file"):
-            most, texts = _at_once(path)
-            with _opened(path, texts) as file:
-                # categories within lists do not go on from one row group to the next
-                each = [[number] for number in range(file.metadata.num_row_groups)] if texts else [None]
-                for groups in each:
-                    for batch in file.iter_batches(most, groups, names, use_threads=False):
-                        for part in _parts(pa.Table.from_batches([batch]).select(names)):
-                            yield part.cast(plain).cast(chosen)  # no view is made of a category at once
+        with told_as(f"{path} is damaged or not a Parquet file"), _opened(path) as file:
+            _check_size(path, file.metadata)
+            block: list[pa.RecordBatch] = []
+            rows = size = 0
+            for batch in file.iter_batches(min(FEW, ROWS), columns=names, use_threads=False):
+                block.append(batch)
+                rows, size = rows + len(batch), size + batch.nbytes
+                if rows >= ROWS or size >= BYTES:
+                    yield pa.Table.from_batches(block).select(names).cast(chosen)
+                    block, rows, size = [], 0, 0
+            if block:
+                yield pa.Table.from_batches(block).select(names).cast(chosen)
 
 
-def _parts(table: pa.Table) -> Iterator[pa.Table]:
-    """The rows in parts of about BYTES: many may name one long text, which stands in the file once."""
-    half = len(table) // 2
-    if half and bytes_of(table, written_out=True) > BYTES:
-        for rows in (range(half), range(half, len(table))):
-            yield from _parts(table.take(pa.array(rows)))  # a slice of lists still holds all that they list
-    else:
-        yield table
+def _check_size(path: Path, file: pa.parquet.FileMetaData) -> None:
+    """Refuse a column of a row group that takes more than the limit: one row may list very many values."""
+    for group in map(file.row_group, range(file.num_row_groups)):
+        for column in map(group.column, range(file.num_columns)):
+            Limit(path).take(max(column.total_uncompressed_size, 8 * column.num_values))
 
 
-def _at_once(path: Path) -> tuple[int, list[str]]:
-    """(rows to read at once, columns to read as categories), as many rows may name one text of a dictionary.
-
-    Only texts within lists are read as categories, for which all different ones are held at once. No column
-    of a row group may take more than the limit: one row may list a number any number of times.
-    """
-    limit, most = Limit(path), ROWS
-    flat: list[str] = []
-    listed: list[str] = []
-    with _opened(path) as file:
-        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
-        size, rows = sum(group.total_byte_size for group in groups), file.metadata.num_rows
-        for number in range(len(file.schema)):
-            leaf, chunks = file.schema.column(number), [group.column(number) for group in groups]
-            for chunk in chunks:
-                limit.taken = 0
-                limit.take(chunk.total_uncompressed_size)
-                if leaf.max_repetition_level or leaf.length > 8:
-                    limit.take(chunk.num_values * max(8, leaf.length))
-                    size += limit.taken
-            if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL":
-                ways = {way for chunk in chunks for way in chunk.encodings}
-                if not ways & {*_DICTIONARY, "DELTA_BYTE_ARRAY"}:
-                    continue
-                if ways <= {*_DICTIONARY, "PLAIN", "RLE", "BIT_PACKED"}:
-                    (listed if leaf.max_repetition_level else flat).append(leaf.path)
-                else:  # as categories these are not read
-                    most = _FEW
-    longest = 0
-    if flat:
-        with _opened(path, flat) as file:
-            for number in range(len(groups)):  # with the first row comes the whole dictionary
-                for batch in file.iter_batches(1, row_groups=[number], columns=flat, use_threads=False):
-                    longest = max(longest, *map(_longest, batch.columns))
-                    break
-    most = min(most, max(_FEW, BYTES * rows // max(1, size)))
-    return max(1, min(most, BYTES // max(1, longest))), listed
-
-
-def _longest(values: pa.Array) -> int:
-    """Bytes of the longest text of a dictionary."""
-    if pa.types.is_struct(values.type):
-        return max(map(_longest, values.flatten()), default=0)
-    is_category = pa.types.is_dictionary(values.type)
-    return pc.max(pc.binary_length(values.dictionary)).as_py() or 0 if is_category else 0
-
-
-def _opened(path: Path, texts: Sequence[str] = ()) -> pa.parquet.ParquetFile:
-    """The file; texts: columns to read as the values that stand in it and the number of each row's."""
+def _opened(path: Path) -> pa.parquet.ParquetFile:
     # a buffer of its own for each column: a row group may be larger than the memory
-    return pa.parquet.ParquetFile(path, read_dictionary=texts, buffer_size=1 << 20, pre_buffer=False)
+    return pa.parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
 
 
 def _schema_of(files: Sequence[Path], path: Path) -> pa.Schema:

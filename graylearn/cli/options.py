@@ -36,10 +36,11 @@ PANELS = {
 }
 SHORT = {"label": "-l"}
 FIRST = (
-    "out", "overwrite", "as_json", "label", "text", "group", "without", "keep_labels", "annotators", "test",
-    "against", "accept", "max_suspects", "help_all",
+    "out", "overwrite", "as_json", "label", "id", "text", "group", "without", "annotators", "test", "against",
+    "accept", "max_suspects", "help_all",
 )  # fmt: skip
-"""What --help shows of the options of a run and of `check`, ten each; --help-all shows all."""
+"""What --help shows of the options of a run and of `check`, ten each; --help-all shows all. Those that a note
+names where they are needed, such as --keep-labels, can wait for it."""
 
 Overwrite: TypeAlias = Annotated[
     bool, typer.Option("--overwrite", help="Make the run anew where one is in the folder.")

@@ -322,9 +322,10 @@ def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:
                 f"{changed} since the run in {folder.path} was made; "
                 "make it anew with --overwrite, or name another folder with --out"
             )
+        label = folder.settings().label
+        of = "of these settings" if label is None else f"with labels from column {label!r}"
         raise FolderTakenError(
-            f"the run in {folder.path} is finished, with these settings; see {folder.report}, "
-            "or make it anew with --overwrite"
+            f"{folder.path} holds a finished run {of}: open {folder.report}, or make it anew with --overwrite"
         )
 
 

@@ -197,10 +197,6 @@ def tell_doubts(samples: Samples, progress: RunProgress) -> None:
     if empty := [samples.ids[index] for index, text in enumerate(texts) if not text.strip()]:
         told = f"{len(empty):,} of {len(samples):,} texts {are(len(empty))} empty ({first_few(empty)})"
         progress.note(f"{told}: nothing speaks for or against the label")
-    if (sentences := _sentences(samples)) is not None:
-        progress.note(
-            f"column {sentences!r} seems to hold texts; --text {sentences} would learn from what they say"
-        )
 
 
 def _held_out(samples: Samples, settings: RunSettings) -> np.ndarray:
@@ -304,16 +300,6 @@ def _features_of(settings: RunSettings) -> Literal["embed", "pixels"]:
 
 def _as_rows(samples: Samples, rows: np.ndarray) -> Samples:
     return replace(samples, x=rows, kind="array")
-
-
-def _sentences(samples: Samples) -> str | None:
-    """The only column of a table, where it holds sentences rather than categories."""
-    if samples.kind != "table" or samples.x.shape[1] != 1:
-        return None
-    words = samples.x.iloc[:, 0].dropna()
-    text = words[[isinstance(word, str) for word in words]]
-    holds = len(text) and text.str.count(" ").mean() >= 2 and 2 * text.nunique() > len(text)
-    return str(samples.x.columns[0]) if holds else None
 
 
 TIMES, A_ROW = {"parquet": 20}, 3_500

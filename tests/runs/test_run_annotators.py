@@ -81,7 +81,7 @@ def test_the_run_goes_on_to_tools_and_back_to_the_data(made, folder, tmp_path):
         app, ["audit", "--settings", str(run / "settings.toml"), "--out", str(run), "-q"]
     )
     assert again.exit_code == 3, again.output
-    assert "is finished, with these settings" in again.output
+    assert "holds a finished run of these settings" in again.output
 
 
 def test_long_form_is_the_same_opinions(folder):

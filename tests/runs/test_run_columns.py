@@ -60,16 +60,6 @@ def test_rows_to_test_on_get_the_columns_of_the_rows_to_learn_from(tmp_path, cap
         prepare(settings, tmp_path, RunProgress())
 
 
-@pytest.mark.parametrize(("kind", "told"), [("sentence", True), ("category", False), ("number", False)])
-def test_a_column_of_sentences_alone_is_told(tmp_path, capsys, kind, told):
-    path = tmp_path / "a.csv"
-    cell = {"sentence": "it broke after {} days", "category": "made of wood", "number": "{}.5"}[kind]
-    rows = "".join(f"{cell.format(row)},{row % 2}\n" for row in range(30))
-    path.write_text("review,label\n" + rows)
-    prepare(RunSettings(data=str(path)), tmp_path, RunProgress())
-    assert ("--text review would learn from what they say" in capsys.readouterr().err) == told
-
-
 def test_the_decimal_mark_of_the_data_holds_for_new_samples(tmp_path):
     path, new = tmp_path / "a.csv", tmp_path / "new.csv"
     path.write_text("a;label\n" + "".join(f"{row};{'xy'[row % 2]}\n" for row in range(9)) + "1,5;x\n")

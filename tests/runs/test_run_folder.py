@@ -144,7 +144,7 @@ def test_a_run_that_stood_aside_comes_back_after_a_kill(tmp_path):
     folder._set_aside()
     folder.write_settings(RunSettings(data="/a.csv", epochs=9))  # and then the machine went down
     with (
-        pytest.raises(FolderTakenError, match="finished, with these settings"),
+        pytest.raises(FolderTakenError, match="a finished run of these settings"),
         writing(tmp_path, SETTINGS, overwrite=False),
     ):
         pass
@@ -158,7 +158,7 @@ def again(path, data, **others):
 
 def test_a_finished_run_of_data_that_changed_since_is_told(tmp_path, plain_run):
     data = tmp_path / "a.csv"
-    with pytest.raises(FolderTakenError, match="is finished, with these settings"):
+    with pytest.raises(FolderTakenError, match="holds a finished run of these settings"):
         again(plain_run, data)
     data.write_text("a,label\n1,x\n2,y\n3,x\n4,x\n")
     with pytest.raises(FolderTakenError, match=r"a\.csv has changed since the run in .* --overwrite"):
@@ -171,7 +171,7 @@ def test_an_image_that_changed_is_new_or_gone_is_told(tmp_path, finished):
         (data / name).parent.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (8, 8), (len(name), 0, 0)).save(data / name)
     run = finished(data, features="pixels")
-    with pytest.raises(FolderTakenError, match="is finished, with these settings"):
+    with pytest.raises(FolderTakenError, match="holds a finished run of these settings"):
         again(run, data, features="pixels")
     (data / "bee" / "2.png").rename(data / "bee" / "3.png")
     with pytest.raises(FolderTakenError, match=r"bee/2\.png is gone since"):

@@ -305,8 +305,8 @@ def note_sentences(name: str, learned: bool | None) -> None:
     else:
         told = "whose letters tell no more of the labels than the other columns do: it is left out"
     _note(
-        f"column {name!r} holds sentences, {told}. To learn from them as the text that is labelled, pass "
-        f"--text {column} on the command line, or in Python what embed_text makes of them as the samples"
+        f"column {name!r} holds sentences, {told}; --text {column} (in Python: embed_text) learns what they "
+        "mean, and no other column"
     )
 
 

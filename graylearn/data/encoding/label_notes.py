@@ -112,8 +112,8 @@ def _note_misspelt(
     outcome = (
         "they count as classes of their own"
         if kept
-        else "an audit judges them as the class that they mean, a fit takes them for classes of their own; "
-        "keep_labels=True, or --keep-labels, has the audit do so too"
+        else "an audit judges them as the class that they mean; a fit, and --keep-labels (keep_labels=True), "
+        "as classes of their own"
     )
     warning = DataWarning(f"labels that seem misspelt: {first_few(wrong, _MOST_ALIKE)}; {outcome}")
     warning.about = f"labels that seem misspelt {np.flatnonzero(meant != np.arange(len(meant))).tolist()}"

@@ -133,7 +133,7 @@ def of_groups() -> str:
     found: dict[str, dict[str, list[Row]]] = {}
     for row in record.rows(RESULTS / "groups.jsonl"):
         found.setdefault(row["noise"], {}).setdefault(row["way"], []).append(row)
-    measures = ("flagged", "precision", "recall", "precision_of_sure")
+    measures = ("flagged", "precision", "recall")
     body = [
         [noise]
         + [
@@ -143,8 +143,7 @@ def of_groups() -> str:
         ]
         for noise, by_way in found.items()
     ]
-    told = [key.replace("_", " ") for key in measures]
-    return markdown(["", *(f"{key}, {way}" for key in told for way in ("plain", "with groups"))], body)
+    return markdown(["", *(f"{key}, {way}" for key in measures for way in ("plain", "with groups"))], body)
 
 
 LAB_TABLES: dict[str, dict[str, Callable[[], str]]] = {

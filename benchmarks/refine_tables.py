@@ -172,6 +172,5 @@ LAB_TABLES = {
         "refine, four classes or more": lambda: by_method(read(), few=False),
         "refine, two or three classes": lambda: by_method(read(), few=True),
         "choose, four classes or more": lambda: by_method(read(CHOSEN), few=False),
-        "choose, two or three classes": lambda: by_method(read(CHOSEN), few=True),
     }
 }

@@ -14,11 +14,10 @@ from reproduction.page.evidence import Evidence, gain_of, grid, where
 from reproduction.page.sections import DASH, value_of, wrapped
 from reproduction.records import Group
 
-CORE = ("standard", "gl", "gl-label", "gl-history", "gl+refine", "oracle")
+CORE = ("standard", "gl", "gl-label", "gl+refine", "oracle")
 BASE = ("standard", "gl")
 OTHERS = ("mae", "bt", "spl", "il", "sl", "nl", "srcc", "lcvd", "standard+nl", "gl-relative")
-REGIMES = ("standard", "gl", "gl+refine", "oracle")
-LOOP = ("standard", "gl", "oracle")
+SHORT = ("standard", "gl", "gl+refine", "oracle")
 
 
 def page(evidence: Evidence) -> str:
@@ -32,14 +31,14 @@ def page(evidence: Evidence) -> str:
     filled = text.format_map(
         {
             "core": images(rest, CORE, "dataset", "labels"),
-            "others": images(rest, OTHERS, "dataset", "labels"),
+            "others": images(rest, OTHERS, "dataset", "labels", least=len(OTHERS) // 2),
             "growing": growing(evidence),
             "ranges": ranges(shares, evidence.groups("sources")),
-            "networks": images(evidence.groups("architectures"), BASE, "net", "labels"),
-            "loop": by_loop(where(loop, epochs=100), LOOP),
+            "networks": networks(evidence.groups("architectures")),
+            "loop": by_loop(where(loop, epochs=100)),
             "text": by_text(where(tables, protocol="paper"), CORE[2:]),
-            "tuned": by_text(where(tables, protocol="tuned"), CORE),
-            "regimes": images([g for g in regimes if g not in cycle], REGIMES, "dataset", "ood", "labels"),
+            "tuned": by_text(where(tables, protocol="tuned"), (*BASE, "oracle")),
+            "regimes": images([g for g in regimes if g not in cycle], SHORT, "dataset", "ood", "labels"),
             "cycle": one_cycle(cycle),
             "runs": runs(evidence),
             "hardware": hardware(evidence),
@@ -48,10 +47,10 @@ def page(evidence: Evidence) -> str:
     return wrapped(filled)
 
 
-def images(found: Sequence[Group], methods: Sequence[str], *titles: str) -> str:
-    """One row for each group: the settings named, its schedule, and the methods that some group has."""
+def images(found: Sequence[Group], methods: Sequence[str], *titles: str, least: int = 2) -> str:
+    """One row for each group that has as many methods: its settings, schedule, and what some group has."""
     shown = [method for method in methods if any(group.values(method) for group in found)]
-    known = [group for group in found if sum(bool(group.values(method)) for method in shown) > 1]
+    known = [group for group in found if sum(bool(group.values(method)) for method in shown) >= least]
     words = {
         "dataset": lambda value: names.dataset_title(str(value)),
         "ood": lambda value: names.ood_title(str(value)),
@@ -89,6 +88,20 @@ def growing(evidence: Evidence) -> str:
     return f"With a share alpha of SVHN in CIFAR-10, random labels, one seed, GL gains {told}."
 
 
+def networks(found: Sequence[Group]) -> str:
+    """One row for each network and schedule: standard training and GL, by the labels of the OOD samples."""
+    by: dict[tuple[str, str], dict[object, Group]] = {}
+    for group in sorted(found, key=lambda g: (str(g.get("net")), -int(g.get("epochs")))):
+        by.setdefault((str(group.get("net")), _way(group)), {})[group.get("labels")] = group
+    columns = [(labels, method) for labels in ("random", "specific") for method in BASE]
+    body = [
+        [*key, *(value_of(groups.get(labels), method) for labels, method in columns)]
+        for key, groups in by.items()
+    ]
+    head = [f"{labels}: {names.method_title(method)}" for labels, method in columns]
+    return grid(["net", "schedule", *head], body, words=(0, 1))
+
+
 def ranges(shares: Sequence[Group], sources: Sequence[Group]) -> str:
     """Mean and range of each method over ten shares of OOD samples, and over ten sources of them."""
     short = [g for g in shares if g.get("epochs") != 200]
@@ -105,18 +118,19 @@ def ranges(shares: Sequence[Group], sources: Sequence[Group]) -> str:
     return grid(["over", "labels", *map(names.method_title, (*BASE, "oracle"))], body, words=(0, 1))
 
 
-def by_loop(found: Sequence[Group], methods: Sequence[str]) -> str:
-    """Tables by the released loop, one row for each table and scaling."""
-    order = sorted(found, key=lambda g: (str(g.get("dataset")), bool(g.get("recipe"))))
+def by_loop(found: Sequence[Group]) -> str:
+    """Tables across; standard training and GL down, of columns as they are and normalised."""
+    by = {(str(g.get("dataset")), bool(g.get("recipe"))): g for g in found}
+    tables = sorted({name for name, _ in by})
     body = [
         [
-            names.dataset_title(str(group.get("dataset"))),
-            "yes" if group.get("recipe") else "no",
-            *(value_of(group, method) for method in methods),
+            f"{'normalised: ' if scaled else ''}{names.method_title(method)}",
+            *(value_of(by.get((name, scaled)), method) for name in tables),
         ]
-        for group in order
+        for scaled in (False, True)
+        for method in BASE
     ]
-    return grid(["", "normalised", *map(names.method_title, methods)], body)
+    return grid(["", *map(names.dataset_title, tables)], body)
 
 
 def by_text(found: Sequence[Group], methods: Sequence[str]) -> str:

@@ -158,7 +158,7 @@ def again(path, data, **others):
 
 def test_a_finished_run_of_data_that_changed_since_is_told(tmp_path, plain_run):
     data = tmp_path / "a.csv"
-    with pytest.raises(FolderTakenError, match="holds a finished run of these settings"):
+    with pytest.raises(FolderTakenError, match="holds a finished run with labels from column 'label'"):
         again(plain_run, data)
     data.write_text("a,label\n1,x\n2,y\n3,x\n4,x\n")
     with pytest.raises(FolderTakenError, match=r"a\.csv has changed since the run in .* --overwrite"):

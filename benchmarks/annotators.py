@@ -18,14 +18,11 @@ first 3,000 images; no seed has just these.
 from __future__ import annotations
 
 import argparse
-import time
-import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
-from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
 
 from benchmarks import record
@@ -81,11 +78,10 @@ def judged(
         given = ~np.isnan(labels)
         right = ((labels == true[:, None]) & given).sum(axis=0) / given.sum(axis=0)
         row["quality_error"] = float(np.abs(quality - right).mean())
-        row["quality_rank"] = float(spearmanr(quality, right).statistic)
     return row
 
 
-def measure(crowd: str, seed: int, args: argparse.Namespace) -> dict[str, dict[str, float]]:
+def measure(crowd: str, seed: int, args: argparse.Namespace) -> list[record.Row]:
     from cleanlab.multiannotator import get_label_quality_multiannotator
 
     case = CROWDS[crowd](seed, args)
@@ -101,11 +97,8 @@ def measure(crowd: str, seed: int, args: argparse.Namespace) -> dict[str, dict[s
         "model": judged(said.argmax(axis=1), said.max(axis=1), None, case),
     }
     for way, given in (("dawid-skene", None), ("graylearn", said)):
-        began = time.process_time()
         found = consensus(labels, pred_probs=given, classes=range(k))
         rows[way] = judged(found.probabilities.argmax(axis=1), found.confidence, found.quality, case)
-        rows[way]["cpu"] = time.process_time() - began
-    began = time.process_time()
     peer = get_label_quality_multiannotator(pd.DataFrame(labels), said, verbose=False)
     best, stats = peer["label_quality"], peer["annotator_stats"].sort_index()
     rows["crowdlab"] = judged(
@@ -113,8 +106,8 @@ def measure(crowd: str, seed: int, args: argparse.Namespace) -> dict[str, dict[s
         best["consensus_quality_score"].to_numpy(),
         stats["annotator_quality"].to_numpy(),
         case,
-    ) | {"cpu": time.process_time() - began}
-    return rows
+    )
+    return [{"way": way, **row} for way, row in rows.items()]
 
 
 def table() -> str:
@@ -136,10 +129,5 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of cifar-10n")
     parser.add_argument("--features", type=Path, required=True, help="folder of the features")
     args = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    for seed in args.seeds:
-        for crowd in CROWDS:
-            for way, row in measure(crowd, seed, args).items():
-                record.append(record.record("annotators", crowd=crowd, seed=seed, way=way, **row), args.out)
-            print(crowd, seed, flush=True)
+    cells = [{"crowd": crowd, "seed": seed} for seed in args.seeds for crowd in CROWDS]
+    record.sweep("annotators", args.out, cells, partial(measure, args=args))

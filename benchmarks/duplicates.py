@@ -16,17 +16,15 @@ Precision and recall are of pairs. CIFAR-10 has near duplicates of its own, whic
 
 from __future__ import annotations
 
-import argparse
 import io
 import itertools
-import time
-import warnings
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import numpy as np
-import torch
 from PIL import Image
 from scipy.fft import dctn
 
@@ -98,29 +96,24 @@ WAYS = {
 }
 
 
-def measure(name: str, seed: int, args: argparse.Namespace) -> dict[str, dict[str, float]]:
-    with np.load(args.images / f"{name}.npz") as file:
+def measure(photos: str, seed: int, folder: Path) -> Iterator[record.Row]:
+    with np.load(folder / f"{photos}.npz") as file:
         every = file["train_x"]
     random = np.random.default_rng(seed)
-    photos = every[random.permutation(len(every))[:PHOTOS]]
+    shown = every[random.permutation(len(every))[:PHOTOS]]
     source = random.permutation(PHOTOS)[: PHOTOS // 3]
     kinds = random.choice(KINDS, len(source))
-    copies = [copied(photos[s], kind, random) for s, kind in zip(source, kinds, strict=True)]
-    images = np.concatenate([photos, np.stack(copies)])
+    copies = [copied(shown[s], kind, random) for s, kind in zip(source, kinds, strict=True)]
+    images = np.concatenate([shown, np.stack(copies)])
     true = {(int(s), PHOTOS + row): kind for row, (s, kind) in enumerate(zip(source, kinds, strict=True))}
-    rows = {}
-    for way in args.ways:
-        find = WAYS[way]
-        began = time.process_time()
+    for way, find in WAYS.items():
         found = find(images)
-        row = {"cpu": time.process_time() - began, "pairs": float(len(found))}
-        row["precision"] = len(found & set(true)) / max(len(found), 1)
+        row: record.Row = {"way": way, "precision": len(found & set(true)) / max(len(found), 1)}
         row["recall"] = len(found & set(true)) / len(true)
         for kind in KINDS:
             of_kind = {pair for pair, each in true.items() if each == kind}
             row[f"recall {kind}"] = len(found & of_kind) / len(of_kind)
-        rows[way] = row
-    return rows
+        yield row
 
 
 def table() -> str:
@@ -141,13 +134,6 @@ LAB_TABLES = {"team.md": {"duplicates": table}}
 def main() -> None:
     parser = record.parser(__doc__, RESULTS)
     parser.add_argument("--images", type=Path, required=True, help="folder of the photos")
-    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
     args = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    for seed in args.seeds:
-        for photos in PHOTO_SETS:
-            for way, row in measure(photos, seed, args).items():
-                made = record.record("duplicates", photos=photos, seed=seed, way=way, **row)
-                record.append(made, args.out)
-            print(photos, seed, flush=True)
+    cells = [{"photos": photos, "seed": seed} for seed in args.seeds for photos in PHOTO_SETS]
+    record.sweep("duplicates", args.out, cells, partial(measure, folder=args.images))

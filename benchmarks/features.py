@@ -20,28 +20,27 @@ from benchmarks.record import described
 from graylearn.data import embed_images, embed_text
 
 PHOTOS, CLASSES, OF_A_CLASS = 10_000, 50, 80
-SETS = ("cifar10", "tiny", "banking77")
 
 
-def cifar10(data: Path, photos: int) -> dict[str, np.ndarray]:
+def cifar10(data: Path) -> dict[str, np.ndarray]:
     with np.load(data / "cifar10.npz") as file:
-        x, y = file["train_x"][:photos], file["train_y"][:photos]
+        x, y = file["train_x"][:PHOTOS], file["train_y"][:PHOTOS]
     return {"train_x": embed_images(x), "train_y": y, "rows": np.arange(len(y))}
 
 
-def tiny(data: Path, of_a_class: int) -> dict[str, np.ndarray]:
+def tiny(data: Path) -> dict[str, np.ndarray]:
     with np.load(data / "tiny-imagenet.npz") as file:
         x, y = file["train_x"], file["train_y"]
     chosen = np.sort(np.random.default_rng(0).permutation(np.unique(y))[:CLASSES])
-    rows = np.concatenate([np.flatnonzero(y == k)[:of_a_class] for k in chosen])
+    rows = np.concatenate([np.flatnonzero(y == k)[:OF_A_CLASS] for k in chosen])
     return {"train_x": embed_images(x[rows]), "train_y": y[rows], "rows": rows}
 
 
-def banking77(data: Path, questions: int | None) -> dict[str, np.ndarray]:
+def banking77(data: Path) -> dict[str, np.ndarray]:
     path = next(
         data / name for name in ("banking77-train.csv", "text/banking77-train.csv") if (data / name).exists()
     )
-    table = pd.read_csv(path).iloc[:questions]
+    table = pd.read_csv(path)
     return {
         "x": embed_text(table["text"].tolist()),
         "y": np.unique(table["category"], return_inverse=True)[1],
@@ -52,16 +51,9 @@ def main() -> None:
     parser = described(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
-    parser.add_argument("--few", action="store_true", help="twenty of each, to try it")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    makers = {
-        "cifar10": lambda: cifar10(given.data, 20 if given.few else PHOTOS),
-        "tiny": lambda: tiny(given.data, 1 if given.few else OF_A_CLASS),
-        "banking77": lambda: banking77(given.data, 20 if given.few else None),
-    }
-    for name in given.sets:
-        made = makers[name]()
+    for make in (cifar10, tiny, banking77):
+        made, name = make(given.data), make.__name__
         np.savez(given.out / f"{name}-features.npz", **made)  # type: ignore[arg-type]
         print(name, {key: values.shape for key, values in made.items()}, flush=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -59,6 +61,21 @@ def asked_of_data(text: str | None, out: Path, seeds: int) -> argparse.Namespace
     made = parser(text, out, seeds)
     made.add_argument("--data", type=Path, required=True)
     return made.parse_args()
+
+
+def sweep(experiment: str, out: Path, cells: Iterable[Row], measure: Callable[..., Iterable[Row]]) -> None:
+    """Append what is measured of every cell, of its values in order, that has no row yet; on one thread."""
+    import torch
+
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    known = rows(out)
+    for cell in cells:
+        if any(cell.items() <= row.items() for row in known):
+            continue
+        for measured in measure(*cell.values()):
+            append(record(experiment, **cell, **measured), out)
+        print(*cell.values(), flush=True)
 
 
 def markdown(head: list[str], body: list[list[str]]) -> str:

@@ -1,6 +1,6 @@
 """Accuracy after the refined fit, against robust methods, cleanlab's CleanLearning and the oracle.
 
-    python -m benchmarks refine --data FOLDER --features FOLDER --jobs 16 --time-limit 3000
+    python -m benchmarks refine --data FOLDER --features FOLDER
 
 The cells are those of audit_cells.py; a third of the in-distribution rows of each, at most 2,000, is
 kept aside with true labels to test on. All methods train the same network on the same encoded features with
@@ -9,26 +9,21 @@ wraps the same network, trained with cross entropy. The refined fit is a committ
 than one network whatever they learn from; so there are rows for it with one member, and for committees of the
 same size on the dirty labels ("standard x5") and the true ones ("oracle x5").
 
-One JSON line a cell, setting, seed and method. A run that was cut short, by hand or by `--time-limit`, goes
-on where it was; rows of another REVISION are neither continued nor shown. benchmarks/refine_tables.py makes
-the tables of docs/lab/refinement.md from the output.
+One JSON line a cell, setting, seed and method; rows of another REVISION are not shown.
+benchmarks/refine_tables.py makes the tables of docs/lab/refinement.md from the output.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import os
-import sys
 import time
-import warnings
 from collections.abc import Iterator
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from joblib import Parallel, delayed, parallel_config
 
 from benchmarks import audit_cells as cells
 from benchmarks import record, refine_tables
@@ -70,12 +65,7 @@ def fitted(split: Split, **parameters: Any) -> dict[str, Any]:
     found = classifier(split, **parameters).fit(split.x, split.y)
     row: dict[str, Any] = {"accuracy": split.accuracy(found.predict(split.test_x))}
     if found.audit_ is not None:
-        suspected, bad = found.audit_.suspected, split.data.is_ood | split.data.is_flipped
-        row |= {"refined": found.refined_, "flagged": float(suspected.mean())}
-        if bad.any():
-            row["recall"] = float(suspected[bad].mean())
-        if suspected.any():
-            row["precision"] = float(bad[suspected].mean())
+        row |= {"refined": found.refined_, "flagged": float(found.audit_.suspected.mean())}
     return row
 
 
@@ -84,17 +74,8 @@ def stacked(split: Split, x: np.ndarray, y: np.ndarray, methods: list[str], seed
     encoder = InputEncoder.fitted(x)
     rows = encoder.transform(x)
     order = canonical_order(rows, y)
-    settings = training_settings(
-        len(rows),
-        encoder.shape,
-        epochs=None,
-        batch_size=None,
-        learning_rate=None,
-        optimizer=None,
-        augment=None,
-        device="cpu",
-        log="none",
-    )
+    unset = dict.fromkeys(("epochs", "batch_size", "learning_rate", "optimizer", "augment"))
+    settings = training_settings(len(rows), encoder.shape, **unset, device="cpu", log="none")
     num_classes = len(split.data.classes)
     networks = [build_network("auto", None, num_classes, encoder.shape, seed) for seed in seeds]
     results = train_stack(networks, (rows[order], y[order]), methods=methods, seeds=seeds, settings=settings)
@@ -155,84 +136,29 @@ def one(split: Split, method: str) -> dict[str, Any]:
     return {**row, "seconds": time.perf_counter() - began}
 
 
-def measure(
-    cell: str, setting: str, seed: int, methods: list[str], args: argparse.Namespace
-) -> list[dict[str, Any]]:
-    """Rows of all methods on one set. A method that fails has its error in the row, and no accuracy."""
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
+def measure(cell: str, setting: str, seed: int, args: argparse.Namespace) -> Iterator[record.Row]:
+    """Rows of all methods on one set. A peer that fails has its error in the row, and no accuracy."""
     split = split_of(cell, setting, seed, args)
-    together = [method for method in methods if method in STACKED]
+    sizes = {"K": len(split.data.classes), "N": len(split.y), "test": len(split.test_y)}
+    together = [method for method in args.methods if method in STACKED]
     found = side_by_side(split, together) if together else {}
-    for method in methods:
-        if method in found:
-            continue
+    for method in args.methods:
         try:
-            found[method] = one(split, method)
+            row = found.get(method) or one(split, method)
         except Exception as error:
             if method != "cleanlab":  # ours must not fail; a peer's failure is a finding
                 raise
-            found[method] = {"error": f"{type(error).__name__}: {error}"[:200]}
-    return [row_of(split, (cell, setting, seed, method), measured) for method, measured in found.items()]
-
-
-def row_of(split: Split, which: tuple[str, str, int, str], measured: dict[str, Any]) -> dict[str, Any]:
-    """What was measured of one cell, setting, seed and method, with the sizes of its set."""
-    return {
-        **dict(zip(("cell", "setting", "seed", "method"), which, strict=True)),
-        "K": len(split.data.classes),
-        "N": len(split.y),
-        "test": len(split.test_y),
-        **{key: round(value, 4) if isinstance(value, float) else value for key, value in measured.items()},
-        "revision": REVISION,
-    }
-
-
-def plan(args: argparse.Namespace) -> Iterator[tuple[str, str, int, list[str]]]:
-    """What is left to measure: cell, setting, seed, methods; seed after seed, so that a part is a whole."""
-    done = {(r["cell"], r["setting"], r["seed"], r["method"]) for r in refine_tables.read(args.out)}
-    for seed in args.seeds:
-        for setting in args.settings:
-            for cell in args.cells:
-                left = [m for m in args.methods if (cell, setting, seed, m) not in done]
-                if left:
-                    yield cell, setting, seed, left
+            row = {"error": f"{type(error).__name__}: {error}"[:200]}
+        yield {"method": method, **sizes, **row, "revision": REVISION}
 
 
 def main() -> None:
-    parser = record.described(__doc__)
-    default = Path(os.environ.get("GRAYLEARN_DATA", "data"))
-    parser.add_argument("--data", type=Path, default=default, help="folder of the tables")
-    parser.add_argument("--features", type=Path, default=default / "features", help="folder of the features")
+    parser = record.parser(__doc__, refine_tables.RESULTS)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the tables")
+    parser.add_argument("--features", type=Path, required=True, help="folder of the features")
     parser.add_argument("--cells", nargs="+", default=list(cells.CELLS), choices=list(cells.CELLS))
-    parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=list(cells.SETTINGS))
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
-    parser.add_argument("--out", type=Path, default=refine_tables.RESULTS)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--time-limit", type=float, default=None, help="seconds after which no set is begun")
     args = parser.parse_args()
-    if "cleanlab" in args.methods:
-        try:
-            importlib.import_module("cleanlab.classification")
-        except ImportError as error:
-            print(f"cleanlab cannot be used ({error}): its rows are left out", file=sys.stderr)
-            args.methods.remove("cleanlab")
-    began, left = time.monotonic(), list(plan(args))
-
-    def in_time() -> Iterator[tuple[str, str, int, list[str]]]:
-        for task in left:
-            if args.time_limit is not None and time.monotonic() - began > args.time_limit:
-                return
-            yield task
-
-    with parallel_config("loky", inner_max_num_threads=1):
-        results = Parallel(n_jobs=args.jobs, pre_dispatch="n_jobs", return_as="generator_unordered")(
-            delayed(measure)(*task, args) for task in in_time()
-        )
-    for count, rows in enumerate(results, 1):
-        for row in rows:
-            record.append(record.record("refine", **row), args.out)
-        passed = time.monotonic() - began
-        name = f"{rows[0]['cell']} {rows[0]['setting']} {rows[0]['seed']}"
-        print(f"{count}/{len(left)} {name} after {passed:.0f} s", flush=True)
+    tried = product(args.cells, SETTINGS, args.seeds)
+    asked = [{"cell": cell, "setting": setting, "seed": seed} for cell, setting, seed in tried]
+    record.sweep("refine", args.out, asked, partial(measure, args=args))

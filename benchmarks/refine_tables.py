@@ -12,10 +12,7 @@ from typing import Any
 from benchmarks import record
 from benchmarks.record import markdown
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "lab" / "refinement.md"
-RESULTS = ROOT / "results" / "refine.jsonl"
-CHOSEN = ROOT / "results" / "choose.jsonl"
+RESULTS, CHOSEN = record.RESULTS / "refine.jsonl", record.RESULTS / "choose.jsonl"
 """Of the method `choose`, and of what stands beside it on the same rows: `--out` of both scripts."""
 REVISION = 2
 """What the rows mean; those of another revision were made with another refined fit or other settings."""

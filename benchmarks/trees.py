@@ -5,7 +5,7 @@
 Each table in four states: a fifth of the labels flipped; a fifth of the rows from a class that was removed
 (foreign); that with a fifth of the other labels flipped (mix); and clean. A third of the rows, at most 2,000,
 is kept aside with true labels; at most 400 of the others are learned from, and of the four larger tables at
-most 4,000 too. Default parameters, one thread. Seconds are of CPU, of refined fits without their audit.
+most 4,000 too. Default parameters, one thread.
 
     gl, gl+refine            our network; our committee on what the audit believes
     hgb, hgb+refine          scikit-learn's boosted trees; GrayClassifier(network="trees", refine=True)
@@ -18,16 +18,13 @@ does. A later run adds missing rows.
 from __future__ import annotations
 
 import itertools
-import time
-import warnings
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import numpy as np
-import torch
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -40,7 +37,6 @@ from graylearn.estimator.networks import logits_of
 from graylearn.estimator.pipeline import Stage, Stages
 from reproduction.catalog import load
 
-REVISION = 2
 NAMES = ("skyserver", "stellar", "speech", "wine", "iris", "wineqt", "abalone", "digits", "arrhythmia")
 LARGER = ("skyserver", "stellar", "abalone", "arrhythmia")
 SIZES = (400, 4000)
@@ -98,52 +94,37 @@ class Fitted:
         self.made = gl.GrayClassifier(random_state=split.seed, device="cpu", **way, **parameters)
         stages = Stages() if audit is None else Given(audit)
         self.result = planned(self.made, x, y, stages=stages).run()
-        self.refined_ = self.result.refined
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         rows = self.made.encoder_.transform(x)
         return logits_of(self.result.network, rows, self.result.preparation).argmax(axis=1)
 
 
-def fits(split: Split) -> dict[str, Callable[[], Callable[[], Any]]]:
-    """What to fit, by name: each makes its audit, if it needs one, before the clock starts."""
+def fits(split: Split) -> dict[str, Callable[[], Any]]:
+    """What to fit, by name."""
     clean = split.data.clean()
     true = np.asarray(clean.x), clean.y
 
-    def refined(model: Any, **parameters: Any) -> Callable[[], Any]:
+    def refined(model: Any, **parameters: Any) -> Fitted:
         audit = gl.audit(split.x, split.y, model=model, seed=split.seed)
-        return lambda: Fitted(split, split.x, split.y, audit, **parameters)
+        return Fitted(split, split.x, split.y, audit, **parameters)
 
     return {
-        "gl": lambda: lambda: Fitted(split, split.x, split.y),
+        "gl": lambda: Fitted(split, split.x, split.y),
         "gl+refine": lambda: refined(None),
-        "hgb": lambda: lambda: hgb(split).fit(split.x, split.y),
+        "hgb": lambda: hgb(split).fit(split.x, split.y),
         "hgb+refine": lambda: refined(hgb(split), network=hgb(split)),
-        "gl oracle": lambda: lambda: Fitted(split, *true),
-        "hgb oracle": lambda: lambda: hgb(split).fit(*true),
+        "gl oracle": lambda: Fitted(split, *true),
+        "hgb oracle": lambda: hgb(split).fit(*true),
     }
 
 
-def measure(
-    table: str, size: int, setting: str, seed: int, data: Path, done: set[str]
-) -> list[dict[str, Any]]:
-    """Rows of the fits but those that are done."""
+def measure(table: str, size: int, setting: str, seed: int, method: str, data: Path) -> Iterator[record.Row]:
+    """One fit."""
     split = split_of(table, size, setting, seed, data)
-    rows: list[dict[str, Any]] = []
-    for name, prepare in fits(split).items():
-        if name in done:
-            continue
-        fit = prepare()
-        began = time.process_time()
-        fitted = fit()
-        seconds = time.process_time() - began
-        rows.append(
-            {"method": name, "accuracy": split.accuracy(fitted.predict(split.test_x)), "seconds": seconds}
-            | ({"refined": bool(fitted.refined_)} if name.endswith("refine") else {})
-        )
-    where = {"table": table, "size": size, "setting": setting, "seed": seed, "revision": REVISION}
+    fitted = fits(split)[method]()
     shape = {"samples": len(split.y), "columns": split.x.shape[1], "classes": len(split.data.classes)}
-    return [record.record("trees", **where, **shape, **row) for row in rows]
+    yield {"accuracy": split.accuracy(fitted.predict(split.test_x)), **shape}
 
 
 def read(path: Path = RESULTS) -> list[dict[str, Any]]:
@@ -193,20 +174,10 @@ LAB_TABLES = {
 def main() -> None:
     parser = record.parser(str(__doc__), RESULTS)
     parser.add_argument("--data", type=Path, default=Path("data"))
-    parser.add_argument("--tables", nargs="+", default=list(NAMES))
-    parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
-    parser.add_argument("--settings", nargs="+", default=list(SETTINGS))
     args = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    torch.set_num_threads(1)
-    done: dict[Any, set[str]] = defaultdict(set)
-    for row in read(args.out):
-        cell = row["table"], row["size"], row["setting"], row["seed"]
-        done[cell].add(row["method"])
-    for seed, size, setting, table in itertools.product(args.seeds, args.sizes, args.settings, args.tables):
-        cell = table, size, setting, seed
-        if size > SIZES[0] and table not in LARGER:
-            continue
-        for row in measure(*cell, args.data, done[cell]):
-            record.append(row, args.out)
-        print(*cell, flush=True)
+    tried = itertools.product(NAMES, SIZES, SETTINGS, args.seeds, METHODS)
+    named = "table", "size", "setting", "seed", "method"
+    cells = [
+        dict(zip(named, each, strict=True)) for each in tried if each[1] == SIZES[0] or each[0] in LARGER
+    ]
+    record.sweep("trees", args.out, cells, partial(measure, data=args.data))

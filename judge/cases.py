@@ -518,9 +518,9 @@ def make_features(folders: Folders) -> None:
         return {"x": x, "y": y}
 
     makers: dict[str, Callable[[], Arrays]] = {
-        "cifar10": lambda: features.cifar10(folders.fetched, features.PHOTOS),
-        "tiny": lambda: features.tiny(folders.fetched, features.OF_A_CLASS),
-        "banking77": lambda: features.banking77(folders.data, None),
+        "cifar10": lambda: features.cifar10(folders.fetched),
+        "tiny": lambda: features.tiny(folders.fetched),
+        "banking77": lambda: features.banking77(folders.data),
         "mini": mini, "cifar100": cifar100, "clinc": clinc,
         "newsgroups": partial(news, "newsgroups"), "reuters": partial(news, "reuters"),
     }  # fmt: skip

@@ -26,7 +26,7 @@ import pyarrow.csv
 from PIL import Image
 
 from benchmarks.record import RESULTS, append, described, markdown, record, rows
-from graylearn.data.images.cache import cache_images
+from graylearn.data.images import cache_images
 from graylearn.data.read import read
 
 OUT = RESULTS / "data.jsonl"

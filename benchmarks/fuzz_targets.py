@@ -40,7 +40,7 @@ from benchmarks.fuzz_formats import (
     read_sqlite,
 )
 from benchmarks.fuzz_mutate import VALUES, changed, damaged
-from graylearn.data.images.decode import UnreadableImageError, decode_image
+from graylearn.data.images import UnreadableImageError, decode_image
 from graylearn.errors import GraylearnError
 from graylearn.report import read_decisions
 from graylearn.runs.settings import FIELDS, read_settings, settings_from, to_toml

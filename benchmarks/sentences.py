@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 import graylearn as gl
 from benchmarks.record import RESULTS, append, asked_of_data, markdown, record, rows, spread
-from graylearn.data.embeddings.embed import embed_text
+from graylearn.data.embed import embed_text
 
 OUT = RESULTS / "sentences.jsonl"
 MODELS = ("plain", "refine", "logistic", "tuned")

@@ -36,7 +36,7 @@ from sklearn.datasets import load_digits
 from benchmarks import record
 from graylearn import metrics
 from graylearn.data import contaminate
-from graylearn.data.batches.base import Preparation
+from graylearn.data.batches import Preparation
 from graylearn.estimator.networks import outputs_of
 from graylearn.estimator.rejection import OURS, SCORES, learn_reference
 from graylearn.methods import Method, make_method

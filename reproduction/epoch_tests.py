@@ -9,8 +9,7 @@ from __future__ import annotations
 import torch
 
 from graylearn.data import Samples
-from graylearn.data.batches.augment import Augment, augment_rows
-from graylearn.data.batches.base import Preparation
+from graylearn.data.batches import Augment, Preparation, augment_rows
 from graylearn.training import Settings, seeding
 from graylearn.training.devices import HALF, autocast_type, choose
 from graylearn.training.loop import EpochEnd

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from graylearn.data import Contaminated, Samples
-from graylearn.data.batches.augment import Augment, PixelScale, as_nhwc
+from graylearn.data.batches import Augment, PixelScale, as_nhwc
 from graylearn.errors import CheckpointError, FolderTakenError
 from graylearn.estimator.networks import build_network
 from graylearn.estimator.pipeline import Pipeline, PlannedFit, Run, Stage, Stages

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data import Contaminated, Samples, contaminate
-from graylearn.data.npz import read_arrays
+from graylearn.data.atomic import read_arrays
 from graylearn.data.splits import stratified_choice, train_test_split
 from graylearn.errors import DataError
 from reproduction.catalog import datasets_table, load

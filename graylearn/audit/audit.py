@@ -12,11 +12,10 @@ from graylearn.audit.inputs import described, one_class
 from graylearn.audit.result import Audit
 from graylearn.audit.spelling import as_written
 from graylearn.audit.verdict import Known, verdict
-from graylearn.data.encoding.label_notes import note_labels, note_order
-from graylearn.data.groups import groups_of
 from graylearn.data.inputs import as_ids, as_labels
-from graylearn.data.misspelt import meant_by, merged
+from graylearn.data.labels import meant_by, merged, note_labels, note_order
 from graylearn.data.samples import Label, Samples
+from graylearn.data.splits import groups_of
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.options import IdLike, Log, OverlapSetting, check
 from graylearn.progress import shown

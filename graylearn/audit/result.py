@@ -18,10 +18,10 @@ from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
 from graylearn.audit.shares import chances_by_kind, share_in_words, shares_of
 from graylearn.audit.store import as_unicode, read_audit, write_audit
 from graylearn.audit.verdict import Known, Mode, verdict, worth_a_look
-from graylearn.data.encoding.label_notes import note_order
-from graylearn.data.groups import groups_of
 from graylearn.data.inputs import as_ids, as_labels, is_sparse
+from graylearn.data.labels import note_order
 from graylearn.data.samples import Label, Samples
+from graylearn.data.splits import groups_of
 from graylearn.data.written import writing
 from graylearn.errors import DataError, first_few, shortened
 from graylearn.notebook import bars, shown

@@ -12,9 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graylearn.audit.kinds import KINDS, LEVELS
-from graylearn.data.atomic import replacing, write_text
+from graylearn.data.atomic import OWN, read_arrays, replacing, write_text
 from graylearn.data.csv_files import write_csv
-from graylearn.data.npz import OWN, read_arrays
 from graylearn.data.samples import plain_classes
 from graylearn.errors import CheckpointError, DataError, SettingsError
 

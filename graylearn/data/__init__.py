@@ -6,7 +6,7 @@ from graylearn.lazy import getter, keep_functions
 
 if TYPE_CHECKING:
     from graylearn.data.contaminate import Contaminated, contaminate
-    from graylearn.data.embeddings.embed import embed_images, embed_text
+    from graylearn.data.embed import embed_images, embed_text
     from graylearn.data.encoding.encode import TableEncoder
     from graylearn.data.read import read
     from graylearn.data.samples import Samples, encode_labels
@@ -26,7 +26,7 @@ __all__ = [
 
 _NAMES = {
     "contaminate": ("Contaminated", "contaminate"),
-    "embeddings.embed": ("embed_images", "embed_text"),
+    "embed": ("embed_images", "embed_text"),
     "encoding.encode": ("TableEncoder",),
     "read": ("read",),
     "samples": ("Samples", "encode_labels"),

@@ -1,4 +1,4 @@
-"""Files that are whole or not there; their checksums; locks that go with their process."""
+"""Files that are whole or not there, their checksums and locks; arrays of an .npz, without pickles."""
 
 import errno
 import glob
@@ -10,12 +10,17 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from graylearn.errors import DataError
+from graylearn.paths import Limit
 
 if sys.platform != "win32":
     import fcntl  # on Windows nobody can be asked whether he still writes, so leftovers stay there
@@ -148,6 +153,11 @@ def write_text(path: Path, text: str) -> None:
         partial.write_text(text, encoding="utf-8", newline="\n")
 
 
+def write_json(path: Path, value: Any) -> None:
+    """A JSON file for people too."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
 def _make_place(path: Path) -> None:
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -225,3 +235,35 @@ def alone(lock: Path, taken: Exception) -> Iterator[None]:
         with suppress(OSError):  # Windows keeps a file that is open, as this one is while it is held
             lock.unlink(missing_ok=True)
         held.release()
+
+
+OWN = 1 << 26
+"""Bytes that a file written by this package may always unpack to; see `Limit`."""
+
+
+def read_arrays(
+    path: Path, names: Iterable[str] | None = None, *, bare: str | None = None, always: int | None = None
+) -> dict[str, NDArray[Any]]:
+    """The arrays of an .npz file by name, those in `names` or all; of an .npy file its one, called `bare`.
+
+    Nothing in the file is executed; `always` is that of `Limit`. OSError where it cannot be opened,
+    ValueError where it is damaged, holds Python objects, lacks a name, unpacks to too much, or is an .npy
+    file and `bare` is None.
+    """
+    with path.open("rb") as file:  # numpy leaves a damaged archive that it opened itself open
+        try:
+            loaded = np.load(file, allow_pickle=False)
+            if not isinstance(loaded, np.ndarray):
+                Limit(path, always=always).take(sum(each.file_size for each in loaded.zip.infolist()))
+                return {name: loaded[name] for name in (loaded.files if names is None else names)}
+        except (OSError, DataError):
+            raise
+        except Exception as error:  # zip, its compressions and numpy's header each fail in ways of their own
+            if "allow_pickle" in str(error):  # advice that runs whatever a stranger's file says
+                raise ValueError(
+                    "it is no file of numpy's, or holds Python objects: save texts as .astype(str) makes them"
+                ) from error
+            raise ValueError(str(error)) from error
+    if bare is None:
+        raise ValueError("it holds one array without a name")
+    return {bare: loaded}

@@ -24,13 +24,12 @@ from graylearn.data.formats import FORMATS, NAMELESS, Origin, format_of, opened
 from graylearn.data.formats.hugging_face import DatasetTable
 from graylearn.data.formats.images import ImageTable
 from graylearn.data.formats.parquet import parts_of
-from graylearn.data.groups import group_numbers
-from graylearn.data.images.cache import NoImagesError
+from graylearn.data.images import NoImagesError
 from graylearn.data.inputs import is_hugging_face
-from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.order import text_numbers
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples, encode_labels, joined
+from graylearn.data.splits import group_numbers
 from graylearn.data.table_samples import (
     columns_of,
     group_names,
@@ -39,7 +38,7 @@ from graylearn.data.table_samples import (
     rows_to_read,
     tell_unlabelled,
 )
-from graylearn.data.tables import RawTable, Table, plain_ids
+from graylearn.data.tables import Columns, RawTable, ReadOptions, Table, plain_ids
 from graylearn.errors import DataError, Hint, counted, first_few, warn
 
 MANY, LONG = 1_000_000, 1 << 30

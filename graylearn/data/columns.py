@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from graylearn.data.cells import guessed_separator
-from graylearn.data.images.decode import IMAGE_SUFFIXES
-from graylearn.data.options import Column, Columns, ReadOptions
-from graylearn.data.tables import RawTable, is_text_type
+from graylearn.data.images import IMAGE_SUFFIXES
+from graylearn.data.tables import Column, Columns, RawTable, ReadOptions, is_text_type
 from graylearn.errors import DataError, Hint, meant
 
 LABEL_NAMES = frozenset({"label", "labels", "target", "class", "y"})

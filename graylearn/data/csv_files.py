@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -29,6 +30,34 @@ def write_csv(file: Path | TextIO, table: pd.DataFrame, **options: Any) -> None:
     }
     with replacing(file) if isinstance(file, Path) else nullcontext(file) as opened:
         table.assign(**safe).to_csv(opened, index=False, encoding="utf-8", lineterminator="\n", **options)
+
+
+@contextmanager
+def added_to(file: Path | TextIO, **options: Any) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """Give a function that adds tables of one kind to a file: Parquet by its name, else CSV.
+
+    options: of `to_csv`.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer: Any = None
+    with ExitStack() as stack:
+        is_parquet = isinstance(file, Path) and file.suffix.lower() == ".parquet"
+        if not is_parquet and isinstance(file, Path):
+            file = stack.enter_context(file.open("w", encoding="utf-8", newline=""))
+
+        def add(table: pd.DataFrame) -> None:
+            nonlocal writer
+            if is_parquet:
+                arrow = pa.Table.from_pandas(table, preserve_index=False)
+                writer = writer or stack.enter_context(pq.ParquetWriter(file, arrow.schema))
+                writer.write_table(arrow.cast(writer.schema))
+            else:
+                write_csv(file, table, header=writer is None, **options)
+                writer = file
+
+        yield add
 
 
 def guarded(cell: str) -> str:

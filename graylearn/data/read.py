@@ -18,10 +18,16 @@ from graylearn.data.columns import without_columns
 from graylearn.data.formats import Origin, opened
 from graylearn.data.formats.hugging_face import DatasetTable
 from graylearn.data.inputs import as_plain, as_samples, is_hugging_face
-from graylearn.data.options import EMBED_SIZE, PIXELS_SIZE, Columns, ReadOptions, can_embed_images
 from graylearn.data.samples import Label, Samples
 from graylearn.data.table_samples import of_table
-from graylearn.data.tables import table_from_pandas
+from graylearn.data.tables import (
+    EMBED_SIZE,
+    PIXELS_SIZE,
+    Columns,
+    ReadOptions,
+    can_embed_images,
+    table_from_pandas,
+)
 from graylearn.errors import DataError
 
 

@@ -11,12 +11,17 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.columns import find_columns, without_columns
-from graylearn.data.groups import group_numbers
-from graylearn.data.images.cache import NoImagesError, cache_images, tell_unreadable
-from graylearn.data.images.decode import CHANNELS, UnreadableImageError, decode_image
-from graylearn.data.options import Column, Columns, ReadOptions
+from graylearn.data.images import (
+    CHANNELS,
+    NoImagesError,
+    UnreadableImageError,
+    cache_images,
+    decode_image,
+    tell_unreadable,
+)
 from graylearn.data.samples import Label, Samples, encode_labels
-from graylearn.data.tables import RawTable, is_text_type, plain_ids
+from graylearn.data.splits import group_numbers
+from graylearn.data.tables import Column, Columns, RawTable, ReadOptions, is_text_type, plain_ids
 from graylearn.errors import DataError, Hint, are, counted, first_few, warn
 
 

@@ -20,7 +20,7 @@ from torch import nn
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit import Audit
-from graylearn.data.batches.base import Preparation
+from graylearn.data.batches import Preparation
 from graylearn.data.splits import cross_fit, stratified_choice
 from graylearn.estimator.networks import outputs_of
 from graylearn.estimator.pipeline import Pipeline, PipelineResult

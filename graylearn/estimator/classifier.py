@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
     from graylearn.audit import Audit
-    from graylearn.data.batches.augment import Augment
+    from graylearn.data.batches import Augment
     from graylearn.estimator.networks import NetworkLike
     from graylearn.estimator.pipeline import Stages
     from graylearn.methods import Method

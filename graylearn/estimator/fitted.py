@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from graylearn.audit import Audit
-    from graylearn.data.batches.base import Preparation
+    from graylearn.data.batches import Preparation
     from graylearn.estimator.calibration import FoundLater
     from graylearn.estimator.inputs import InputEncoder
     from graylearn.estimator.networks import NetworkLike

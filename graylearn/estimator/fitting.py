@@ -16,8 +16,8 @@ from torch import nn
 
 from graylearn import options
 from graylearn.audit.audit import SAW_ALL
-from graylearn.data.groups import groups_of
 from graylearn.data.inputs import ids_of
+from graylearn.data.splits import groups_of
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.calibration import FoundLater, kept_aside
 from graylearn.estimator.inputs import InputEncoder, read_inputs, read_labels, read_validation

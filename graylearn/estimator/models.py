@@ -18,7 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from torch import Tensor, nn
 
 from graylearn.audit.models import check_model, class_probabilities, fit_model, new_copy
-from graylearn.data.batches.base import Preparation
+from graylearn.data.batches import Preparation
 from graylearn.errors import Hint, SettingsError
 from graylearn.estimator.pipeline import Pipeline, PlannedFit
 from graylearn.methods.base import Softened

@@ -12,8 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from graylearn.data.batches.augment import Augment
-from graylearn.data.batches.base import Preparation
+from graylearn.data.batches import Augment, Preparation
 from graylearn.errors import SettingsError
 from graylearn.methods import Method, as_method
 from graylearn.nets import MLP, make

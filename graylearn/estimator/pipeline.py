@@ -27,7 +27,7 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit import Audit
 from graylearn.audit import audit as audit_samples
 from graylearn.audit.history import history_probabilities
-from graylearn.data.batches.base import Preparation
+from graylearn.data.batches import Preparation
 from graylearn.data.splits import cross_fit, held_out_rows, sum_by_sample
 from graylearn.estimator.networks import (
     can_share_a_stack,

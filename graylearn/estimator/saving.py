@@ -27,8 +27,7 @@ from torch import nn
 
 from graylearn.audit import Audit
 from graylearn.data.atomic import checksum, replacing, signature, standing, write_text
-from graylearn.data.batches.augment import Augment, PixelScale
-from graylearn.data.batches.base import Preparation
+from graylearn.data.batches import Augment, PixelScale, Preparation
 from graylearn.data.samples import plain_classes
 from graylearn.data.written import writing
 from graylearn.errors import FULL, CheckpointError, first_line, warn

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from graylearn.array_types import Ints
 from graylearn.audit import Audit
-from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.inputs import as_class_weights, as_plain
+from graylearn.data.labels import note_labels
 from graylearn.data.order import canonical_order
 from graylearn.data.samples import Samples
 from graylearn.data.splits import stratified_folds

@@ -22,7 +22,7 @@ from graylearn.audit import KINDS, LEVELS
 from graylearn.audit.annotators import MISSING
 from graylearn.audit.shares import shown_shares
 from graylearn.audit.verdict import DOUBTFUL
-from graylearn.data.misspelt import are_near
+from graylearn.data.labels import are_near
 from graylearn.errors import DataError
 from graylearn.report.beside import beside, needed, positions
 from graylearn.report.columns import odd_columns

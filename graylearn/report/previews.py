@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from graylearn.data import Samples
-from graylearn.data.images.decode import as_rgb, upright
+from graylearn.data.images import as_rgb, upright
 from graylearn.errors import DataError
 from graylearn.report.columns import OddColumns, cell_text
 from graylearn.report.data import Preview, ReportData

@@ -15,14 +15,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from graylearn.data.formats import FORMATS, NAMELESS, TABLES, Change, Origin, suffix_of
-from graylearn.data.misspelt import are_near
+from graylearn.data.labels import are_near
 from graylearn.data.written import check_writable, writing
 from graylearn.errors import CheckpointError, DataError, Hint, SettingsError, first_few, meant
 from graylearn.paths import matching
 from graylearn.report import Decision
 from graylearn.report.tools import decisions_in
-from graylearn.runs.folder import RunFolder
-from graylearn.runs.source import check_unchanged, other_images
+from graylearn.runs.folder import RunFolder, check_unchanged, other_images
 
 Suspects = Literal["keep", "drop", "suggested"]
 """What becomes of an undecided suspect; `suggested` relabels it, or drops it where no class fits."""

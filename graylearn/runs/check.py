@@ -26,15 +26,14 @@ import pandas as pd
 import graylearn
 from graylearn.audit.judge import shipped
 from graylearn.audit.kinds import KINDS, LEVELS
-from graylearn.data.atomic import check_place, write_text
-from graylearn.data.embeddings.pool import as_bytes
+from graylearn.data.atomic import check_place, write_json, write_text
+from graylearn.data.embed import as_bytes
 from graylearn.data.formats import file_fingerprint
 from graylearn.data.remote import local
 from graylearn.data.samples import Samples
 from graylearn.data.written import writing
 from graylearn.errors import LONGEST, CheckpointError, SettingsError, counted
 from graylearn.estimator.card import plain
-from graylearn.runs.files import write_json
 from graylearn.runs.prepare import Prepared, files_of
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings

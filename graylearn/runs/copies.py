@@ -13,9 +13,9 @@ from graylearn.array_types import Ints
 from graylearn.audit.duplicates import Duplicates, find_duplicates
 from graylearn.data.csv_files import write_csv
 from graylearn.data.encoding.column_kinds import kind_of, looks_like_id
-from graylearn.data.options import PIXELS_SIZE
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
+from graylearn.data.tables import PIXELS_SIZE
 from graylearn.data.written import check_writable, writing
 from graylearn.errors import SettingsError
 from graylearn.runs.prepare import check_ids, options_of, read_test

@@ -8,7 +8,7 @@ kept, so that a run that was stopped goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,13 +27,15 @@ from graylearn.audit.parts import (
     whole_of,
 )
 from graylearn.data.blocks import Blocks, are_large, open_blocks
-from graylearn.data.encoding.label_notes import note_labels
 from graylearn.data.formats import FORMATS, NAMELESS
+from graylearn.data.labels import note_labels
 from graylearn.data.order import row_numbers
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.inputs import InputEncoder
+from graylearn.extras import require
 from graylearn.runs.fit import FITTED, OF_A_FIT, Fitted, FolderStages, fit_parts, make_classifier, tell_unused
+from graylearn.runs.folder import LABELS
 from graylearn.runs.pictures import looks_of, odd_pictures
 from graylearn.runs.prepare import (
     Prepared,
@@ -46,7 +48,6 @@ from graylearn.runs.prepare import (
 )
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import LABELS
 from graylearn.runs.verdicts import Found
 from graylearn.training.devices import choose
 
@@ -209,11 +210,27 @@ def audit_all(opened: Prepared, files: PartFiles, progress: RunProgress) -> None
         advance(files.parts - len(todo))
         done: Iterator[Any] = map(one, todo)
         if settings.engine == "ray":
-            from graylearn.runs.ray_engine import on_ray
-
             done = on_ray(settings.address, todo, one)
         for _ in done:
             advance(1)
+
+
+def on_ray(address: str | None, folders: list[Path], work: Callable[[Path], None]) -> Iterator[Path]:
+    """Carry out a function on the folders of parts, each a task of one core; gives each when it is done."""
+    ray = require("ray", "ray")
+    ours = not ray.is_initialized()
+    if ours and folders:
+        ray.init(address=address, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    try:
+        task = ray.remote(max_retries=3)(work)
+        waiting = {task.remote(folder.absolute()): folder for folder in folders}
+        while waiting:
+            (done,), _ = ray.wait(list(waiting), num_returns=1)
+            ray.get(done)  # raises what the task raised
+            yield waiting.pop(done)
+    finally:
+        if ours and folders:
+            ray.shutdown()
 
 
 def copies_in_parts(files: PartFiles, test: NDArray[np.float32] | None = None) -> Duplicates:

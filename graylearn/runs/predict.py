@@ -15,24 +15,22 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.blocks import are_large, count_rows, open_blocks
+from graylearn.data.csv_files import added_to
 from graylearn.data.encoding.column_kinds import as_date_parts, as_numbers, as_words
 from graylearn.data.formats import format_of
-from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
 from graylearn.data.table_samples import is_missing
-from graylearn.data.tables import check_columns
+from graylearn.data.tables import ReadOptions, check_columns
 from graylearn.data.written import check_writable, writing
 from graylearn.errors import DataError, SettingsError, counted, first_few
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.rejection import REJECT_AT, check_share
 from graylearn.integrations import mlflow, onnx
-from graylearn.runs.files import added_to
-from graylearn.runs.folder import RunFolder
+from graylearn.runs.folder import RunFolder, Source
 from graylearn.runs.prepare import check_ids, encoded, options_of
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import Source
 
 KIND = "file of predictions"
 OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
@@ -292,6 +290,32 @@ def _unreadable_cells(values: pd.Series, name: str, kind: str) -> list[str]:
         return []
     read = as_numbers(values, name) if kind == "number" else as_date_parts(values, name)[:, 0]
     return [str(value) for value in values[values.notna().to_numpy() & np.isnan(read)]]
+
+
+class Predictor:
+    """What a saved classifier says of the batches of a Ray dataset.
+
+    `dataset.map_batches(Predictor, fn_constructor_args=("run/model",), concurrency=4)` adds the columns
+    `class`, `probability` and `ood_score`; each worker loads the classifier once.
+    """
+
+    def __init__(self, model: str | Path) -> None:
+        self.classifier = GrayClassifier.load(model)
+
+    def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, Any]:
+        """The batch with answers."""
+        names = getattr(self.classifier, "feature_names_in_", None)
+        if names is not None:
+            rows: Any = pd.DataFrame({name: batch[name] for name in names})
+        else:
+            rows = next(iter(batch.values())) if len(batch) == 1 else np.column_stack(list(batch.values()))
+        said = self.classifier.predict_proba(rows)
+        return {
+            **batch,
+            "class": self.classifier.classes_[said.argmax(axis=1)],
+            "probability": said.max(axis=1),
+            "ood_score": self.classifier.ood_score(rows),
+        }
 
 
 _NAMED = 6

@@ -16,21 +16,27 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graylearn.data.blocks import Blocks
-from graylearn.data.embeddings.embed import IMAGE_MODEL, TEXT_MODEL, embed_images, embed_text
+from graylearn.data.embed import IMAGE_MODEL, TEXT_MODEL, embed_images, embed_text
 from graylearn.data.formats import FORMATS, Origin, format_of
-from graylearn.data.images.decode import CHANNELS
-from graylearn.data.options import EMBED_SIZE, PIXELS_SIZE, Columns, ReadOptions, can_embed_images
+from graylearn.data.images import CHANNELS
 from graylearn.data.read import read_file, read_with_others
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import chosen_for_test
-from graylearn.data.tables import check_columns
+from graylearn.data.tables import (
+    EMBED_SIZE,
+    PIXELS_SIZE,
+    Columns,
+    ReadOptions,
+    can_embed_images,
+    check_columns,
+)
 from graylearn.errors import DataError, SettingsError, are, counted, first_few
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.paths import matching
+from graylearn.runs.folder import Encoding, Source, other_images
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import Encoding, Source, other_images
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 import graylearn
-from graylearn.data.atomic import replacing_folder, write_text
+from graylearn.data.atomic import replacing_folder, write_json, write_text
 from graylearn.data.formats import NAMELESS
 from graylearn.data.inputs import is_hugging_face
 from graylearn.errors import SettingsError
@@ -26,7 +26,6 @@ from graylearn.nets import check_name
 from graylearn.runs import report
 from graylearn.runs.copies import copies_among
 from graylearn.runs.crowd import crowd_of_samples, with_consensus
-from graylearn.runs.files import write_json
 from graylearn.runs.fit import fit_stages
 from graylearn.runs.folder import RunFolder, check_same_data, writing
 from graylearn.runs.parts import find_in_parts, is_large, open_parts

@@ -12,19 +12,17 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from graylearn.data.atomic import write_text
+from graylearn.data.atomic import write_json, write_text
 from graylearn.data.formats import FORMATS, Origin
-from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
+from graylearn.data.tables import ReadOptions
 from graylearn.data.written import check_writable, writing
 from graylearn.errors import DataWarning, SettingsError
 from graylearn.report import tools
 from graylearn.runs.apply import read_recorded
-from graylearn.runs.files import write_json
-from graylearn.runs.folder import RunFolder
+from graylearn.runs.folder import RunFolder, check_unchanged
 from graylearn.runs.prepare import options_of
-from graylearn.runs.source import check_unchanged
 
 KIND = "set of tasks"
 Tool = Literal["label-studio", "fiftyone"]

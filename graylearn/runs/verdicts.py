@@ -23,8 +23,9 @@ from graylearn.audit.duplicates import Duplicates
 from graylearn.audit.kinds import KINDS, LEVELS, SURE
 from graylearn.audit.slices import sentences, slices
 from graylearn.data.atomic import replacing
+from graylearn.data.csv_files import added_to
 from graylearn.data.formats import COMPRESSIONS, FORMATS
-from graylearn.data.misspelt import are_near
+from graylearn.data.labels import are_near
 from graylearn.data.samples import Label, Samples, joined
 from graylearn.errors import counted
 from graylearn.estimator import GrayClassifier
@@ -32,7 +33,6 @@ from graylearn.estimator.refine import LEAST_CLASSES
 from graylearn.paths import matching
 from graylearn.runs.copies import copies_in_numbers, group_column, note_of
 from graylearn.runs.crowd import crowd_in_numbers, note_of_crowd
-from graylearn.runs.files import added_to
 from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.pictures import Checks, column, told

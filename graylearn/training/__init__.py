@@ -1,6 +1,6 @@
 """Training: the loop, schedules, history and checkpoints."""
 
-from graylearn.data.batches.augment import Augment, PixelScale
+from graylearn.data.batches import Augment, PixelScale
 from graylearn.training.history import History
 from graylearn.training.loop import Callback, EpochEnd
 from graylearn.training.optimizers import OptimizerSettings, ScheduleSettings, TorchSchedule

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graylearn.data.batches.base import Batch
+from graylearn.data.batches import Batch
 from graylearn.errors import SettingsError
 from graylearn.losses.fused import LIMIT
 from graylearn.methods.base import Method, Output, Step, Task

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from graylearn.data.npz import OWN, read_arrays
+from graylearn.data.atomic import OWN, read_arrays
 from graylearn.data.written import writing
 from graylearn.errors import CheckpointError, DataError, warn
 from graylearn.notebook import lines, shown

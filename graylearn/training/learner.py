@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from graylearn.data.batches.base import BatchSource
+from graylearn.data.batches import BatchSource
 from graylearn.errors import SettingsError, first_line
 from graylearn.methods import Method
 from graylearn.methods.base import Output

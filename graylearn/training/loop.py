@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from graylearn.data.batches.base import BatchSource
+from graylearn.data.batches import BatchSource
 from graylearn.errors import DivergedError
 from graylearn.methods import Method
 from graylearn.training import devices, seeding

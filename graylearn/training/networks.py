@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from graylearn.data.batches.items import Several
+from graylearn.data.streams import Several
 from graylearn.errors import SettingsError, first_line
 from graylearn.methods.base import Output
 from graylearn.torch_internals import BatchNorm

@@ -23,8 +23,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from graylearn.data.batches.base import ArrayBatches, BatchSource
-from graylearn.data.batches.streams import StreamBatches
+from graylearn.data.batches import ArrayBatches, BatchSource
+from graylearn.data.streams import StreamBatches
 from graylearn.errors import SettingsError
 from graylearn.methods import Method
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from graylearn.data.batches.base import Batch
+from graylearn.data.batches import Batch
 from graylearn.methods.base import Output
 from graylearn.options import Log
 from graylearn.progress import Bar, settled

@@ -14,8 +14,8 @@ from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader
 
-from graylearn.data.batches.base import Preparation, as_classes
-from graylearn.data.batches.items import are_several, as_inputs, collate, inputs_of
+from graylearn.data.batches import Preparation, as_classes
+from graylearn.data.streams import are_several, as_inputs, collate, inputs_of
 from graylearn.errors import DataError, counted
 from graylearn.notebook import lines, shown
 from graylearn.training.devices import HALF

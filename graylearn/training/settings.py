@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from graylearn.data.batches.augment import Augment, PixelScale
+from graylearn.data.batches import Augment, PixelScale
 from graylearn.errors import SettingsError, nearest
 from graylearn.options import Log, Precision, check
 from graylearn.training.history import DEFAULT_BUDGET

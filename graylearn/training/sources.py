@@ -15,11 +15,26 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
-from graylearn.data.batches.augment import PixelScale, as_nhwc
-from graylearn.data.batches.base import ArrayBatches, BatchSource, Preparation, as_classes, check_lengths
-from graylearn.data.batches.items import Several, are_several, as_inputs, collate, joined, split_item
-from graylearn.data.batches.streams import LoaderBatches, StreamBatches
+from graylearn.data.batches import (
+    ArrayBatches,
+    BatchSource,
+    PixelScale,
+    Preparation,
+    as_classes,
+    as_nhwc,
+    check_lengths,
+)
 from graylearn.data.inputs import as_class_weights, as_plain, as_rows, as_weights, is_hugging_face, is_sparse
+from graylearn.data.streams import (
+    LoaderBatches,
+    Several,
+    StreamBatches,
+    are_several,
+    as_inputs,
+    collate,
+    joined,
+    split_item,
+)
 from graylearn.errors import DataError, SettingsError
 from graylearn.training import seeding
 from graylearn.training.settings import Settings

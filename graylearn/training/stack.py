@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from graylearn.data.batches.base import ArrayBatches, Preparation, check_lengths
+from graylearn.data.batches import ArrayBatches, Preparation, check_lengths
 from graylearn.errors import DataError, SettingsError
 from graylearn.methods import Method, as_method
 from graylearn.training import devices, seeding

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from graylearn.data.images.cache import cache_images
-from graylearn.data.images.decode import IMAGE_SUFFIXES
+from graylearn.data.images import IMAGE_SUFFIXES, cache_images
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, DataWarning
 from reproduction.catalog.files import Finder, Found

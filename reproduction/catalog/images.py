@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from graylearn.data.npz import read_arrays
+from graylearn.data.atomic import read_arrays
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
 from reproduction.catalog.files import Finder, Found

@@ -6,8 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import graylearn as gl
-from graylearn.data.groups import label_of_groups
-from graylearn.data.splits import stratified_folds
+from graylearn.data.splits import label_of_groups, stratified_folds
 from graylearn.errors import DataError, SettingsError
 
 CLASSES, EACH = 5, 6

@@ -5,8 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from graylearn.data.batches.augment import Augment, PixelScale, augment_rows
-from graylearn.data.batches.base import ArrayBatches, Preparation
+from graylearn.data.batches import ArrayBatches, Augment, PixelScale, Preparation, augment_rows
 from graylearn.errors import SettingsError
 
 
@@ -63,7 +62,7 @@ def test_a_crop_wider_than_the_image_is_refused():
 def test_an_epoch_gives_every_sample_once_and_again_the_same(window, monkeypatch):
     images = pictures()
     y = torch.arange(60) % 4
-    monkeypatch.setattr("graylearn.data.batches.base.WINDOW_BYTES", window * 10 * 8 * 3 * 4)
+    monkeypatch.setattr("graylearn.data.batches.WINDOW_BYTES", window * 10 * 8 * 3 * 4)
     preparation = Preparation(scale=PixelScale.measure(images), augment=Augment(crop=2), seed=3)
     source = ArrayBatches(
         images, y, batch_size=7, order=order(60), device=torch.device("cpu"), preparation=preparation

@@ -13,7 +13,7 @@ import graylearn as gl
 from graylearn.data.blocks import count_rows, open_blocks
 from graylearn.data.formats import (
     Change,
-    _files,
+    _base,
     _tables,
     delimited,
     format_of,
@@ -21,9 +21,9 @@ from graylearn.data.formats import (
     images,
     parquet,
 )
-from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.samples import joined
+from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError, DataWarning
 
 
@@ -34,7 +34,7 @@ def few_at_once(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "IMAGES", 4)
     for module in (parquet, hugging_face, _tables):
         monkeypatch.setattr(module, "ROWS", 4)
-    monkeypatch.setattr(_files, "CHUNK", 64)
+    monkeypatch.setattr(_base, "CHUNK", 64)
 
 
 def check(blocks, whole, start=None):

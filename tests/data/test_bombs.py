@@ -20,7 +20,7 @@ from PIL import Image
 
 from graylearn import paths
 from graylearn.data.formats import COMPRESSIONS
-from graylearn.data.images.decode import UnreadableImageError, decode_image
+from graylearn.data.images import UnreadableImageError, decode_image
 from graylearn.data.read import read
 from graylearn.errors import DataError
 

@@ -6,8 +6,8 @@ import pyarrow.parquet
 import pytest
 
 from graylearn.data.formats import Change, format_of
-from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
+from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError
 
 

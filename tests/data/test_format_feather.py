@@ -9,8 +9,8 @@ import pyarrow.feather
 import pytest
 
 from graylearn.data.formats import FORMATS, Change
-from graylearn.data.options import ReadOptions
 from graylearn.data.read import read, read_file
+from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError
 
 

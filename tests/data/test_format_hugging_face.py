@@ -8,8 +8,8 @@ import pytest
 
 from graylearn.audit import Audit
 from graylearn.data.formats import Change, format_of
-from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
+from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataWarning
 
 

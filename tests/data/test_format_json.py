@@ -5,8 +5,8 @@ import json
 import pytest
 
 from graylearn.data.formats import Origin, format_of
-from graylearn.data.options import ReadOptions
 from graylearn.data.read import read, read_file
+from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from graylearn.data.blocks import open_blocks
 from graylearn.data.formats import Change, format_of
-from graylearn.data.options import ReadOptions
 from graylearn.data.read import read, read_file
+from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError, DataWarning
 
 

@@ -21,9 +21,9 @@ from PIL import Image
 
 import graylearn as gl
 from graylearn.data.formats import FORMATS, Change, format_of
-from graylearn.data.options import ReadOptions
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples, take_rows
+from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError
 from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress

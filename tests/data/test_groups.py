@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from graylearn.data.contaminate import contaminate
-from graylearn.data.groups import group_numbers
 from graylearn.data.samples import Samples
+from graylearn.data.splits import group_numbers
 from graylearn.errors import DataError
 
 

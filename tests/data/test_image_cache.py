@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from graylearn.data.images import decode
-from graylearn.data.images.cache import cache_images
-from graylearn.data.images.decode import decode_image
+from graylearn.data import images
+from graylearn.data.images import cache_images, decode_image
 from graylearn.errors import DataWarning
 
 
@@ -121,7 +120,7 @@ NOISE = Image.fromarray(np.random.default_rng(1).integers(0, 256, (64, 64, 3), d
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_pixels_in_order(folder, tmp_path, monkeypatch, workers):
-    monkeypatch.setattr(decode, "_AT_ONCE", 3)
+    monkeypatch.setattr(images, "_AT_ONCE", 3)
     cached = cache_images(files_of(folder), size=8, folder=tmp_path / "cache", workers=workers)
     assert cached.images.shape == (10, 8, 8, 3)
     assert cached.images.dtype == np.uint8
@@ -148,7 +147,7 @@ def test_unreadable_files_are_listed_and_left_out(folder, tmp_path, workers):
 def test_second_run_reads_no_file(folder, tmp_path, monkeypatch):
     files = files_of(folder)
     first = cache_images(files, size=8, folder=tmp_path / "cache")
-    monkeypatch.setattr("graylearn.data.images.cache.decode_all", None)
+    monkeypatch.setattr("graylearn.data.images.decode_all", None)
     second = cache_images(files, size=8, folder=tmp_path / "cache")
     np.testing.assert_array_equal(first.images, second.images)
 
@@ -189,7 +188,7 @@ def test_a_killed_run_leaves_no_cache_and_its_rest_is_cleared(tmp_path, where):
         (images / f"{number}.jpg").write_bytes(encoded(NOISE, "JPEG") + bytes([number]))
     script = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from graylearn.data.images.cache import cache_images\n"
+        "from graylearn.data.images import cache_images\n"
         "files = sorted(Path(sys.argv[1]).iterdir(), key=lambda path: int(path.stem))\n"
         "def end(event, given):\n"
         "    if event == sys.argv[3] and sys.argv[4] in str(given[0]): os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 import graylearn as gl
-from graylearn.data.encoding.label_notes import note_labels, note_telling_columns
+from graylearn.data.labels import note_labels, note_telling_columns
 from graylearn.errors import DataWarning
 
 RANDOM = np.random.default_rng(0)

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 import graylearn as gl
-from graylearn.data.encoding.encode import TableEncoder
-from graylearn.data.encoding.words import OF_SENTENCES, OF_WORDS
+from graylearn.data.encoding.encode import OF_SENTENCES, OF_WORDS, TableEncoder
 from graylearn.errors import DataWarning
 
 N = 400

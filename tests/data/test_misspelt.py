@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graylearn as gl
-from graylearn.data.misspelt import meant_by, merged
+from graylearn.data.labels import meant_by, merged
 from graylearn.errors import DataWarning
 
 NAMES = ("GALAXY", "STAR", "QSO", "GALAXI")

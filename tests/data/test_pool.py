@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graylearn.data.embeddings.pool import pooled
+from graylearn.data.embed import pooled
 
 
 def texts(*lines):

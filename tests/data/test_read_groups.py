@@ -10,8 +10,8 @@ from PIL import Image
 
 import graylearn as gl
 from graylearn.data.formats import Origin
-from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.read import read_file, read_with_others
+from graylearn.data.tables import Columns, ReadOptions
 from graylearn.errors import DataError, DataWarning
 
 FRAMES = pd.DataFrame(

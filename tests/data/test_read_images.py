@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from graylearn.data.options import ReadOptions
 from graylearn.data.read import read, read_file
+from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError, DataWarning
 
 

@@ -11,8 +11,8 @@ import pytest
 import graylearn as gl
 from graylearn import paths
 from graylearn.data.blocks import open_blocks
-from graylearn.data.options import ReadOptions
 from graylearn.data.remote import local
+from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError
 from graylearn.paths import address_of
 

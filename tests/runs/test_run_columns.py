@@ -8,16 +8,15 @@ from run_helpers import write_blobs
 
 from graylearn.data.columns import find_columns
 from graylearn.data.formats import Origin
-from graylearn.data.options import Columns, ReadOptions
 from graylearn.data.read import read_file
-from graylearn.data.tables import table_from_pandas
+from graylearn.data.tables import Columns, ReadOptions, table_from_pandas
 from graylearn.errors import DataError, DataWarning
 from graylearn.runs import run
+from graylearn.runs.folder import Source
 from graylearn.runs.predict import options_for_new
 from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.source import Source
 
 
 def columns_of(frame, **settings):

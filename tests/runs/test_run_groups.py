@@ -10,7 +10,7 @@ from run_helpers import blobs
 from typer.testing import CliRunner
 
 from graylearn.cli.main import app
-from graylearn.data.groups import in_order
+from graylearn.data.splits import in_order
 from graylearn.runs import RunProgress, RunSettings
 from graylearn.runs.crowd import with_consensus
 from graylearn.runs.folder import RunFolder

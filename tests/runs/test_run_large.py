@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
 from graylearn.audit import parts
-from graylearn.data.options import ReadOptions
+from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import saving
 from graylearn.runs import RunProgress, RunSettings, run

@@ -7,7 +7,7 @@ from PIL import Image
 from run_helpers import blobs
 
 from graylearn.data import blocks
-from graylearn.data.formats import _files, _tables
+from graylearn.data.formats import _base, _tables
 from graylearn.errors import DataError
 from graylearn.runs import RunProgress, RunSettings, run
 from graylearn.runs.predict import predict, predict_blocks, write_predictions
@@ -154,7 +154,7 @@ def test_large_data_are_answered_a_block_at_a_time(fitted, tmp_path, monkeypatch
         frame.to_json(tmp_path / name, orient="records", lines=True)
     expected = predict(fitted, tmp_path / name, reject_at=0.9, progress=QUIET)
     for module, limit, value in (
-        (blocks, "MANY", 1), (blocks, "LONG", 1), (_tables, "ROWS", 40), (_files, "CHUNK", 2000)
+        (blocks, "MANY", 1), (blocks, "LONG", 1), (_tables, "ROWS", 40), (_base, "CHUNK", 2000)
     ):  # fmt: skip
         monkeypatch.setattr(module, limit, value)
     found = list(predict_blocks(fitted, tmp_path / name, reject_at=0.9, progress=RunProgress()))

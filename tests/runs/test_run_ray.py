@@ -8,7 +8,7 @@ import pytest
 
 import graylearn as gl
 from graylearn.runs import RunProgress, RunSettings, run
-from graylearn.runs.ray_engine import Predictor
+from graylearn.runs.predict import Predictor
 
 
 def test_a_classifier_answers_batches(tmp_path):

@@ -6,12 +6,20 @@ import importlib
 import os
 import pkgutil
 
-from graylearn.data.formats._base import NAMELESS, TABLES, Change, Format, Origin
-from graylearn.data.formats._files import COMPRESSIONS, file_fingerprint, moved_path, suffix_of
-from graylearn.data.options import ReadOptions
+from graylearn.data.formats._base import (
+    COMPRESSIONS,
+    NAMELESS,
+    TABLES,
+    Change,
+    Format,
+    Origin,
+    file_fingerprint,
+    moved_path,
+    suffix_of,
+)
 from graylearn.data.remote import local
 from graylearn.data.samples import Samples
-from graylearn.data.tables import Table
+from graylearn.data.tables import ReadOptions, Table
 from graylearn.errors import DataError, counted
 from graylearn.paths import existing, matching
 

@@ -18,10 +18,8 @@ import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from graylearn.data.formats._base import Change, Format, Origin
-from graylearn.data.formats._files import moved_path, suffix_of, write_bytes
-from graylearn.data.options import ReadOptions
-from graylearn.data.tables import ArrowTable
+from graylearn.data.formats._base import Change, Format, Origin, moved_path, suffix_of, write_bytes
+from graylearn.data.tables import ArrowTable, ReadOptions
 from graylearn.errors import DataError, Hint, told_as
 
 ROWS, BYTES = 20_000, 16 << 20

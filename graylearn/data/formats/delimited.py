@@ -35,10 +35,24 @@ from graylearn.data.cells import (
     with_cell,
 )
 from graylearn.data.columns import find_columns, without_columns
-from graylearn.data.formats._base import Change, Format, Origin
-from graylearn.data.formats._files import chunks_of, moved_path, read_bytes, suffix_of, write_bytes
-from graylearn.data.options import ReadOptions
-from graylearn.data.tables import MISSING_WORDS, RawTable, Table, check_unique_names, table_from_arrow
+from graylearn.data.formats._base import (
+    Change,
+    Format,
+    Origin,
+    chunks_of,
+    moved_path,
+    read_bytes,
+    suffix_of,
+    write_bytes,
+)
+from graylearn.data.tables import (
+    MISSING_WORDS,
+    RawTable,
+    ReadOptions,
+    Table,
+    check_unique_names,
+    table_from_arrow,
+)
 from graylearn.errors import DataError, SettingsError, counted, first_few, first_line
 
 _TABBED, _ANY_SEPARATOR = (".tsv", ".tab"), (".txt", ".data")

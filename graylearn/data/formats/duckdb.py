@@ -8,8 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from graylearn.data.formats._tables import Copied, check_not_empty, chosen_part, in_memory, quoted
-from graylearn.data.options import ReadOptions
-from graylearn.data.tables import ArrowTable
+from graylearn.data.tables import ArrowTable, ReadOptions
 from graylearn.errors import DataError, told_as
 from graylearn.extras import require
 from graylearn.paths import Limit

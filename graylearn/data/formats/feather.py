@@ -9,11 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.feather
 
-from graylearn.data.formats._base import Change, Format, Origin
-from graylearn.data.formats._files import read_bytes, write_bytes
+from graylearn.data.formats._base import Change, Format, Origin, read_bytes, write_bytes
 from graylearn.data.formats._tables import rewritten, slices_of
-from graylearn.data.options import ReadOptions
-from graylearn.data.tables import ArrowTable, Table
+from graylearn.data.tables import ArrowTable, ReadOptions, Table
 from graylearn.errors import DataError
 
 _FILE, _OLD_FILE = b"ARROW1", b"FEA1"

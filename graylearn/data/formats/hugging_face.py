@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from graylearn.data.formats._base import NAMELESS
 from graylearn.data.formats._tables import ROWS, Copied, chosen_part
-from graylearn.data.options import ReadOptions
-from graylearn.data.tables import IMAGES, ArrowTable, RawTable
+from graylearn.data.tables import IMAGES, ArrowTable, RawTable, ReadOptions
 from graylearn.errors import DataError, MissingExtraError, told_as
 
 

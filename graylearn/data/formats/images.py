@@ -18,12 +18,19 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.atomic import replacing_folder
-from graylearn.data.formats._base import TABLES, Change, Format, Origin
-from graylearn.data.formats._files import COMPRESSIONS, file_fingerprint, suffix_of, write_bytes
-from graylearn.data.images.decode import IMAGE_SUFFIXES
-from graylearn.data.options import Columns, ReadOptions
+from graylearn.data.formats._base import (
+    COMPRESSIONS,
+    TABLES,
+    Change,
+    Format,
+    Origin,
+    file_fingerprint,
+    suffix_of,
+    write_bytes,
+)
+from graylearn.data.images import IMAGE_SUFFIXES
 from graylearn.data.samples import Label
-from graylearn.data.tables import IMAGES, RawTable, Table
+from graylearn.data.tables import IMAGES, Columns, RawTable, ReadOptions, Table
 from graylearn.errors import FULL, DataError, Hint, SettingsError, are, counted, first_few, warn
 from graylearn.paths import inside
 from graylearn.progress import progress_bar

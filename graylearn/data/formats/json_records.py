@@ -16,11 +16,17 @@ import numpy as np
 import pandas as pd
 
 from graylearn.data.cells import codec_of
-from graylearn.data.formats._base import Change, Format, Origin
-from graylearn.data.formats._files import chunks_of, moved_path, read_bytes, write_bytes
+from graylearn.data.formats._base import (
+    Change,
+    Format,
+    Origin,
+    chunks_of,
+    moved_path,
+    read_bytes,
+    write_bytes,
+)
 from graylearn.data.formats._tables import COPIES, of_cells, slices_of, write_copy
-from graylearn.data.options import ReadOptions
-from graylearn.data.tables import RawTable, Table
+from graylearn.data.tables import RawTable, ReadOptions, Table
 from graylearn.errors import DataError, first_line
 from graylearn.paths import Limit
 

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from graylearn.data.atomic import replacing
+from graylearn.data.atomic import read_arrays, replacing
 from graylearn.data.formats._base import Change, Format, Origin
-from graylearn.data.groups import group_numbers
 from graylearn.data.inputs import as_samples
-from graylearn.data.npz import read_arrays
-from graylearn.data.options import ReadOptions
 from graylearn.data.samples import Samples
+from graylearn.data.splits import group_numbers
+from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError, Hint, first_few
 
 _X_NAMES = ("x", "X", "data", "images", "features", "embeddings")

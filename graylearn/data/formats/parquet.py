@@ -10,11 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from graylearn.data.atomic import replacing
-from graylearn.data.formats._base import TABLES, Change, Format, Origin
-from graylearn.data.formats._files import suffix_of
+from graylearn.data.formats._base import TABLES, Change, Format, Origin, suffix_of
 from graylearn.data.formats._tables import BYTES, ROWS, rewritten
-from graylearn.data.options import ReadOptions
-from graylearn.data.tables import ArrowTable, Table, check_unique_names
+from graylearn.data.tables import ArrowTable, ReadOptions, Table, check_unique_names
 from graylearn.errors import DataError, first_few, first_line, told_as, warn
 from graylearn.paths import Limit, matching
 

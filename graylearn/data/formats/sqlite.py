@@ -18,8 +18,7 @@ from graylearn.data.formats._tables import (
     of_cells,
     quoted,
 )
-from graylearn.data.options import ReadOptions
-from graylearn.data.tables import ArrowTable
+from graylearn.data.tables import ArrowTable, ReadOptions
 from graylearn.errors import told_as
 from graylearn.paths import Limit
 

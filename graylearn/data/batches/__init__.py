@@ -1,1 +1,0 @@
-"""Samples into batches on the device."""

@@ -1,1 +1,0 @@
-"""Images and text into features of pre-trained networks."""

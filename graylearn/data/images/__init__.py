@@ -1,1 +1,0 @@
-"""Image files into uint8 arrays, decoded once."""

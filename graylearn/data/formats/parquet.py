@@ -98,10 +98,11 @@ def _blocks(files: Sequence[Path], schema: pa.Schema, columns: Sequence[str] | N
     chosen = pa.schema([schema.field(name) for name in names], schema.metadata)
     for path in files:
         with told_as(f"{path} is damaged or not a Parquet file"), _opened(path) as file:
-            _check_size(path, file.metadata)
+            whole = _checked_size(path, file.metadata)
+            most = max(1, min(FEW, ROWS, BYTES * file.metadata.num_rows // max(1, whole)))
             block: list[pa.RecordBatch] = []
             rows = size = 0
-            for batch in file.iter_batches(min(FEW, ROWS), columns=names, use_threads=False):
+            for batch in file.iter_batches(most, columns=names, use_threads=False):
                 block.append(batch)
                 rows, size = rows + len(batch), size + batch.nbytes
                 if rows >= ROWS or size >= BYTES:
@@ -111,11 +112,15 @@ def _blocks(files: Sequence[Path], schema: pa.Schema, columns: Sequence[str] | N
                 yield pa.Table.from_batches(block).select(names).cast(chosen)
 
 
-def _check_size(path: Path, file: pa.parquet.FileMetaData) -> None:
-    """Refuse a column of a row group that takes more than the limit: one row may list very many values."""
+def _checked_size(path: Path, file: pa.parquet.FileMetaData) -> int:
+    """The bytes that a file says it unpacks to, refused where a column of a row group takes more than the
+    limit: one row may list very many values."""
+    size = 0
     for group in map(file.row_group, range(file.num_row_groups)):
+        size += group.total_byte_size
         for column in map(group.column, range(file.num_columns)):
             Limit(path).take(max(column.total_uncompressed_size, 8 * column.num_values))
+    return size
 
 
 def _opened(path: Path) -> pa.parquet.ParquetFile:

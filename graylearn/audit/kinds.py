@@ -7,4 +7,3 @@ OK, MISLABELLED, OOD = range(len(KINDS))
 LEVELS = ("", "review", "sure")
 """Of a suspect: review, for a person to look at; sure, right in 95 of 100 cases or more."""
 REVIEW, SURE = 1, 2
-NOTHING_FLAGGED = "nothing flagged: no label is doubtful enough"

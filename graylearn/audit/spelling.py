@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from graylearn.array_types import Ints
-from graylearn.audit.kinds import MISLABELLED, NOTHING_FLAGGED, OK, SURE
+from graylearn.audit.kinds import MISLABELLED, OK, SURE
 from graylearn.audit.result import Audit
 from graylearn.data.samples import Label
 
@@ -42,7 +42,6 @@ def as_written(found: Audit, label: Ints, names: Sequence[Label], meant: Ints) -
         level=np.where(only, SURE, found.level),
         kind=np.where(only, MISLABELLED, found.kind),
         suggested=np.append(judged, -1)[found.suggested],
-        notes=tuple(note for note in found.notes if note != NOTHING_FLAGGED),
         ranges={
             name: (low + only.mean(), high + only.mean()) if name != "ood" else (low, high)
             for name, (low, high) in found.ranges.items()

@@ -16,7 +16,7 @@ from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.copies import different
 from graylearn.audit.evidence import Evidence, gather
 from graylearn.audit.judge import Judge, shipped
-from graylearn.audit.kinds import MISLABELLED, NOTHING_FLAGGED, OK, OOD, REVIEW, SURE
+from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
 from graylearn.audit.shares import chances_by_kind, ranges_of
 from graylearn.data.samples import Label
 from graylearn.errors import first_few, shortened
@@ -79,8 +79,6 @@ def verdict(known: Known, judge: Judge | None = None) -> dict[str, Any]:
         because = _because(evidence, y, classes, answers, suspected | near, foreign > wrong)
         ranges = ranges_of(chances_by_kind(foreign, wrong, kind), judge.settings["reach"])
         notes = _doubts(classes, label, suspected)
-        if not suspected.any():
-            notes += [NOTHING_FLAGGED, *_where_to_look(held)]
         if known.mode == "predictions" and known.features is None:
             notes += _learned(probabilities, label)
     return {
@@ -142,15 +140,6 @@ def _unjudged(known: Known) -> str:
 def worth_a_look(posterior: Floats) -> int:
     """How many of the first by score to look at if none is flagged: as many as may be wrong, at most 50."""
     return int(min(np.ceil(posterior.sum()), SITTING, len(posterior)))
-
-
-def _where_to_look(posterior: Floats) -> list[str]:
-    """What to look at where nothing is flagged."""
-    first = worth_a_look(posterior)
-    if not first:
-        return []
-    rest = f", and on from there: about {posterior.sum():,.0f} may be wrong" if first == SITTING else ""
-    return [f"worth a look: the first{f' {first}' if first > 1 else ''} by score{rest}"]
 
 
 def _doubts(classes: tuple[Label, ...], label: Ints, suspected: Bools) -> list[str]:

@@ -25,6 +25,9 @@ MEANING = {
 """What is found, for somebody who reads the words for the first time."""
 KIND_WORDS = {"ood": MEANING["ood"]}
 
+BECAME = {"keep": "kept as they were", "drop": "dropped", "suggested": "relabelled or dropped as suggested"}
+"""What becomes of suspects that nobody decided on, by --suspects."""
+
 
 class _Output(Console):
     def on_broken_pipe(self) -> None:
@@ -156,15 +159,16 @@ def show_applied(summary: dict[str, Any]) -> None:
         left = f"{counted(count, 'group')} of copies {bear} different labels and {stay}"
         lines.append(f"{left}: decide in the report which label is right")
     if summary["undecided_suspects"]:
-        rule, sure = f"--suspects {summary['suspects']}", summary["undecided_sure"]
+        all_of_them, sure = summary["undecided_suspects"], summary["undecided_sure"]
+        done = BECAME[summary["suspects"] if sure != 0 else "keep"]
         if sure == 0:
-            rule = "the audit is sure of none of them, and they stay as they are"
-        elif sure not in (None, summary["undecided_suspects"]):
-            rule += (
-                f" for the {sure:,} that the audit is sure of, the others stay as they are; judge them "
-                "in the report of this run, for an audit of what is left would find them less well"
+            done += ", for the audit is sure of none"
+        elif sure not in (None, all_of_them):
+            done += (
+                f" where the audit is sure ({sure:,}); the others stay as they are: judge them in this report, for "
+                "an audit of what is left would find them less well"
             )
-        lines.append(f"{counted(summary['undecided_suspects'], 'suspect')} had no decision: {rule}")
+        lines.append(f"{counted(all_of_them, 'suspect')} without a decision: {done}")
     if count := summary["not_audited"]:
         told = f"{counted(count, 'sample')} held out to measure on were not audited"
         lines.append(f"{told}, and are in it as they were")

@@ -336,16 +336,11 @@ def why_not_refined(fitted: Fitted) -> str | None:
     if classifier.refined_ or not audit.suspected.any():
         return None
     if len(audit.classes) < LEAST_CLASSES:
-        reason = (
-            f"with fewer than {LEAST_CLASSES} classes a fit on what the audit believes measured no better"
-        )
+        reason = f"with fewer than {LEAST_CLASSES} classes a second fit measured no better"
     else:
-        reason = (
-            "networks that had not seen the samples did not bear the suspects out clearly enough "
-            "for a fit on what the audit believes"
-        )
+        reason = "networks that had not seen the suspects did not confirm them clearly enough"
     who = "the model" if classifier.members_ == 1 else f"the committee of {classifier.members_}"
-    return f"not refined: {who} learned the labels as they are, for {reason}"
+    return f"not refined, so {who} learned the labels as they are: {reason}"
 
 
 def apply_command(prepared: Prepared, run: Path) -> str:

@@ -12,32 +12,23 @@ function drawTiles() {
       { class: `tile ${kind}` },
       el("p", { class: "tile-name" }, el("span", { class: `dot ${kind}`, "aria-hidden": "true" }), KIND_NAMES[at]),
       el("p", { class: "tile-number" }, number(report.counts[kind])),
-      el("p", { class: "muted" }, `${percent(report.shares[kind])} · ${words[at]}`),
+      el("p", { class: "muted" }, `${percent(report.shares[kind])}${report.counts[kind] ? ` · ${words[at]}` : ""}`),
     ),
   );
   const share = report.contamination;
   if (share) {
+    const untold = share.total === null;
     const [low, high] = report.ranges.total ?? [0, 0];
-    const unfound = !numSuspects && !share.total;
-    const untold = unfound && !report.ranges.total;
-    const most = unfound && high > 0;
-    const part = (kind) => {
-      const ends = report.ranges[kind];
-      if (share[kind] || (ends && !ends[1])) return percent(share[kind]);
-      return ends ? `at most ${percent(ends[1])}` : "not judged";
-    };
     const range = high ? `probably ${percent(low)} to ${percent(high)}; ` : "";
     const parts = untold
-      ? "what is known of it is among the notes"
-      : most
-        ? "where another class seems likelier: wrong labels or hard samples, nothing tells which"
-        : `${range}mislabelled ${part("mislabelled")}, no class ${part("ood")}`;
+      ? "why is among the notes"
+      : `${range}mislabelled ${percent(share.mislabelled)}, no class ${percent(share.ood)}`;
     tiles.push(
       el(
         "div",
         { class: "tile" },
         el("p", { class: "tile-name" }, "estimated contamination"),
-        el("p", { class: "tile-number" }, untold ? "not judged" : most ? `at most ${percent(high)}` : percent(share.total)),
+        el("p", { class: "tile-number" }, untold ? "not judged" : percent(share.total)),
         el("p", { class: "muted" }, parts),
       ),
     );

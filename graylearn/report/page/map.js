@@ -183,7 +183,7 @@ function sayThreshold() {
 
 function startThreshold() {
   const lowest = samples.score[Math.max(numSuspects - 1, 0)] ?? 0.5;
-  byId("threshold").value = String(Math.round(1000 * (report.threshold ?? lowest)));
+  byId("threshold").value = String(Math.floor(1000 * (report.threshold ?? lowest)));
   byId("threshold").defaultValue = byId("threshold").value;
   byId("threshold").addEventListener("input", sayThreshold);
   byId("threshold-show").addEventListener("click", () => showList({ scope: "score" }));

@@ -164,10 +164,7 @@ def show_applied(summary: dict[str, Any]) -> None:
         if sure == 0:
             done += ", for the audit is sure of none"
         elif sure not in (None, all_of_them):
-            done += (
-                f" where the audit is sure ({sure:,}); the others stay as they are: judge them in this report, for "
-                "an audit of what is left would find them less well"
-            )
+            done += f" where the audit is sure ({sure:,}), the others kept: judge them in this report"
         lines.append(f"{counted(all_of_them, 'suspect')} without a decision: {done}")
     if count := summary["not_audited"]:
         told = f"{counted(count, 'sample')} held out to measure on were not audited"

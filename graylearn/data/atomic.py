@@ -9,7 +9,6 @@ import re
 import secrets
 import shutil
 import stat
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,10 +21,6 @@ from numpy.typing import NDArray
 from graylearn.errors import DataError
 from graylearn.paths import Limit
 
-if sys.platform != "win32":
-    import fcntl  # on Windows nobody can be asked whether he still writes, so leftovers stay there
-
-
 _SHORT = re.compile(r"\d+ requested and \d+ written")
 """What numpy says where there is no room for all of an array."""
 
@@ -35,17 +30,13 @@ def replacing(path: Path, *, like: int = -1) -> Iterator[Path]:
     """Give a path beside `path` to write to; on success it takes the place of `path`, on failure it is gone.
 
     Its name is new each time, so two processes that write the same file do not write into each other's, and
-    ends as that of `path` does, which tells formats what to write. What a process that was killed left of the
-    same file is removed. `like` are the permissions that the file has at most; those of a file that is
-    replaced stay.
+    ends as that of `path` does, which tells formats what to write. `like` are the permissions that the file
+    has at most; those of a file that is replaced stay.
     """
-    _make_place(path)
-    for left in _left_beside(path):
-        _remove_if_left(left)
-    partial, handle = _begun(path)
-    if sys.platform == "win32":
-        os.close(handle)  # it moves no file that is open
+    partial = _partial(path)
     try:
+        _make_place(path)
+        partial.touch(exist_ok=False)
         restrict(partial, like, path)
         yield partial
         flush(partial)  # on the disk before the name points at it, also after a power cut
@@ -57,17 +48,19 @@ def replacing(path: Path, *, like: int = -1) -> Iterator[Path]:
             error.filename = str(path)
         raise
     finally:
-        if sys.platform != "win32":
-            os.close(handle)
         partial.unlink(missing_ok=True)
 
 
 def check_place(path: Path) -> None:
     """Raise now what `replacing` would raise where a file cannot be made; nothing is left there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial, handle = _begun(path)
-    os.close(handle)
-    partial.unlink(missing_ok=True)
+    partial = _partial(path)
+    try:
+        partial.touch(exist_ok=False)
+    except OSError as error:
+        error.filename = str(path)  # the other is a file that nobody knows
+        raise
+    partial.unlink()
 
 
 @contextmanager
@@ -106,9 +99,18 @@ def settle(path: Path) -> None:
             shutil.rmtree(old, ignore_errors=True)
         else:
             old.rename(path)
-    for left in _left_beside(path):
+    remove_left(path)
+
+
+def remove_left(path: Path) -> None:
+    """Remove what a killed process began beside a file or folder, once no other is writing it."""
+    for left in path.parent.glob(f".graylearn-*{glob.escape(path.name)}"):
+        if not re.fullmatch(rf"\.graylearn-[0-9a-f]{{8}}-{re.escape(path.name)}", left.name):
+            continue
         if left.is_dir():
             shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
 
 
 def standing(path: Path) -> Path:
@@ -122,13 +124,6 @@ def _old(path: Path) -> Path:
 
 def _partial(path: Path) -> Path:
     return path.with_name(f".graylearn-{secrets.token_hex(4)}-{path.name}")
-
-
-def _left_beside(path: Path) -> list[Path]:
-    """What was begun of a file or folder, by this or another process; formats begin a file of one begun."""
-    begun = rf"(\.graylearn-[0-9a-f]{{8}}-){{1,2}}{re.escape(path.name)}"
-    beside = path.parent.glob(f".graylearn-*{glob.escape(path.name)}")
-    return [each for each in beside if re.fullmatch(begun, each.name)]
 
 
 def restrict(path: Path, like: int, before: Path | None = None) -> None:
@@ -162,45 +157,6 @@ def _make_place(path: Path) -> None:
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-
-
-def _begun(path: Path) -> tuple[Path, int]:
-    """(an empty file beside `path`, its handle), locked as long as the handle is open."""
-    while True:
-        partial = _partial(path)
-        try:
-            handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
-        except OSError as error:
-            error.filename = str(path)  # the other is a file that nobody knows
-            raise
-        if _locked(handle) is not False and os.fstat(handle).st_nlink:
-            return partial, handle
-        os.close(handle)  # somebody took it for left, in the moment before it was locked
-        partial.unlink(missing_ok=True)
-
-
-def _remove_if_left(partial: Path) -> None:
-    """Remove a file that no living process writes."""
-    with suppress(OSError):
-        handle = os.open(partial, os.O_RDWR)
-        try:
-            if _locked(handle):
-                partial.unlink(missing_ok=True)
-        finally:
-            os.close(handle)
-
-
-def _locked(handle: int) -> bool | None:
-    """Whether the file could be locked; None where the system, or its disk, has no locks."""
-    if sys.platform == "win32":
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return None
-    return True
 
 
 def flush(path: Path) -> None:

@@ -17,7 +17,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from graylearn.data.atomic import alone, check_place, replacing, replacing_folder, signature, write_text
+from graylearn.data.atomic import (
+    alone,
+    check_place,
+    remove_left,
+    replacing,
+    replacing_folder,
+    signature,
+    write_text,
+)
 from graylearn.errors import FolderTakenError, Hint, SettingsError
 from graylearn.paths import address_of, default_cache_folder, matching
 
@@ -52,6 +60,7 @@ def writing(
     taken = FolderTakenError(f"another process is writing {path}: wait for it, or name another")
 
     with alone(path.with_name(f".graylearn-{path.name}.lock"), taken):
+        remove_left(path)
         check_there(path, kind, folder=folder, overwrite=overwrite, update=update)
         replace = replacing_folder if folder else replacing
         with replace(path, like=permissions(of)) as partial:

@@ -33,8 +33,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Literal
 
-import pyarrow.parquet as pq
-
 import graylearn
 from graylearn.data.atomic import alone, restrict, write_json, write_text
 from graylearn.data.formats import FORMATS, Origin
@@ -119,35 +117,24 @@ LABELS = "labels"
 """Where the fingerprint of data in no file keeps how often each label occurs."""
 
 
-def what_changed(
-    data: Path,
-    form: str,
-    ids: Sequence[str],
-    hashes: Iterable[str] | None,
-    fingerprint: dict[str, Any],
-) -> str | None:
-    """What of the data is gone or different, such as `a.csv has changed`; None: nothing.
-
-    ids, hashes: (N,) the samples of the run, and where they are images the hash of each. What was in no file
-    has no fingerprint to compare.
-    """
-    if hashes is not None:
-        gone = next((path for path in (data, *(data / name for name in ids)) if not path.exists()), None)
-        if gone is not None:
-            return f"{gone} is gone"
-    found, now = FORMATS[form].fingerprint(data, ids)
-    for name, before, after in zip(ids, () if hashes is None else hashes, now or (), strict=False):
-        if before != after:
-            return f"{data / name} has changed"
-    return f"{data} has changed" if found != fingerprint and LABELS not in fingerprint else None
-
-
 def check_unchanged(
     data: Path, form: str, ids: Sequence[str], hashes: Iterable[str] | None, fingerprint: dict[str, Any]
 ) -> None:
-    """Refuse data that are no longer those that were audited; see `what_changed`."""
-    if (changed := what_changed(data, form, ids, hashes, fingerprint)) is not None:
-        raise DataError(f"{changed} since it was audited; audit it anew, or bring the old state back")
+    """Refuse data that are no longer those that were audited; what was in no file cannot be compared.
+
+    ids, hashes: (N,) the samples of the run, and where they are images the hash of each.
+    """
+    mend = "since it was audited; audit it anew, or bring the old state back"
+    if hashes is not None:
+        for path in (data, *(data / name for name in ids)):
+            if not path.exists():
+                raise DataError(f"{path} is gone {mend}")
+    found, now = FORMATS[form].fingerprint(data, ids)
+    for name, before, after in zip(ids, () if hashes is None else hashes, now or (), strict=False):
+        if before != after:
+            raise DataError(f"{data / name} has changed {mend}")
+    if found != fingerprint and LABELS not in fingerprint:
+        raise DataError(f"{data} has changed {mend}")
 
 
 def other_images(data: Path, ids: Iterable[str]) -> list[str]:
@@ -422,35 +409,11 @@ def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:
             "name another folder with --out, or replace the run with --overwrite"
         )
     if folder.is_finished:
-        if (changed := _changed(folder, settings)) is not None:
-            raise FolderTakenError(
-                f"{changed} since the run in {folder.path} was made; "
-                "make it anew with --overwrite, or name another folder with --out"
-            )
         label = folder.settings().label
         of = "of these settings" if label is None else f"with labels from column {label!r}"
         raise FolderTakenError(
             f"{folder.path} holds a finished run {of}: open {folder.report}, or make it anew with --overwrite"
         )
-
-
-def _changed(folder: RunFolder, settings: RunSettings) -> str | None:
-    """What of the data is no longer as the run read it; None where nothing is, or it cannot be told."""
-    data = Path(settings.data)
-    try:
-        saved = folder.source()
-        if saved.origin.path != settings.data:  # an address, or labels of several people brought together
-            return None
-        samples = pq.read_table(folder.samples)
-        ids = samples["id"].to_pylist()
-        hashes = samples["sha256"].to_pylist() if "sha256" in samples.column_names else None
-        changed = what_changed(data, saved.origin.form, ids, hashes, saved.fingerprint)
-        if changed is None and saved.origin.form == "folder":
-            known = {*ids, *saved.origin.unread}
-            changed = next((f"{data / name} is new" for name in other_images(data, known)), None)
-    except (KeyError, OSError, ValueError):
-        return None  # the run is damaged, or the data are gone: what needs them will say so
-    return changed
 
 
 def check_same_data(folder: RunFolder, data: str, fingerprint: dict[str, Any]) -> None:

@@ -159,6 +159,7 @@ def test_datasets_of_hugging_face_that_list_images_by_their_paths(tmp_path):
     check(open_blocks(tmp_path / "listed", ReadOptions()), whole, 8)
     change = Change(names, [], [True] * 10 + [False], list(range(11)))
     out = tmp_path / "new" / "clean.parquet"
+    out.parent.mkdir()
     format_of(tmp_path / "listed").rewrite(tmp_path / "listed", out, origin, change)
     assert gl.read(out).ids.tolist() == [f"../{name}" for name in names[:10]]
 

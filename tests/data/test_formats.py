@@ -68,6 +68,7 @@ def test_paths_of_images_are_written_as_seen_from_the_new_file(tmp_path, name):
     (tmp_path / "data" / "photos").mkdir(parents=True)
     path = tmp_path / "data" / f"list.{name}"
     out = tmp_path / "clean" / ("list.csv" if name in ("xlsx", "sqlite", "duckdb") else f"list.{name}")
+    out.parent.mkdir()
     table = pd.DataFrame({"path": [f"photos/{n}.png" for n in range(4)], "label": ["cat", "dog"] * 2})
     table.insert(0, "None", "")  # a column of this name is not meant where there is none of paths
     for image in table["path"]:

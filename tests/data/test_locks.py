@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from graylearn.data.atomic import alone, replacing
-from graylearn.errors import DataError
+from graylearn.data.atomic import alone
+from graylearn.data.written import writing
+from graylearn.errors import DataError, FolderTakenError
 
 HOLD = """
 import sys
@@ -52,16 +53,15 @@ def test_another_thread_holds_it(tmp_path):
 
 WRITE = """
 import sys
-from pathlib import Path
-from graylearn.data.atomic import replacing
-with replacing(Path(sys.argv[1])) as partial:
+from graylearn.data.written import writing
+with writing(sys.argv[1], "table") as partial:
     partial.write_text("half")
     print("written", flush=True)
     sys.stdin.read()
 """
 
 
-def test_what_a_killed_process_left_of_a_file_goes_with_the_next_and_that_of_a_living_one_stays(tmp_path):
+def test_what_a_killed_process_left_of_a_file_goes_with_the_next_and_only_one_writes(tmp_path):
     path = tmp_path / "a [1].csv"
     (tmp_path / ".graylearn-0123abcd-b.csv").write_text("of another file")
     writer = subprocess.Popen(
@@ -69,16 +69,13 @@ def test_what_a_killed_process_left_of_a_file_goes_with_the_next_and_that_of_a_l
     )
     try:
         assert writer.stdout.readline() == b"written\n"
-        for alive in (True, False):
-            with replacing(path) as partial:
-                partial.write_text("whole")
-            assert path.read_text() == "whole"
-            left = sorted(each.name for each in tmp_path.iterdir() if each.name.startswith(".graylearn"))
-            assert len(left) == 1 + alive
-            if alive:
-                writer.kill()
-                writer.communicate()
+        with pytest.raises(FolderTakenError, match="another process is writing"), writing(path, "table"):
+            pass
     finally:
         writer.kill()
         writer.communicate()
-    assert left == [".graylearn-0123abcd-b.csv"]
+    assert [each.read_text() for each in tmp_path.glob(".graylearn-*-a*")] == ["half"]
+    with writing(path, "table") as partial:
+        partial.write_text("whole")
+    assert path.read_text() == "whole"
+    assert {each.name for each in tmp_path.iterdir()} == {path.name, ".graylearn-0123abcd-b.csv"}

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from graylearn.data.atomic import replacing, signature
+from graylearn.data.atomic import signature
 from graylearn.data.samples import Samples
 from graylearn.data.tables import Columns, RawTable, ReadOptions, Table
 from graylearn.errors import DataError, first_line, shortened
@@ -101,7 +101,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """A whole file or none, packed where its name says so; equal content gives equal bytes."""
+    """Write a file, packed where its name says so; equal content gives equal bytes."""
     packing = _packing(path)
     if packing == "xz":
         content = lzma.compress(content)
@@ -115,8 +115,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         with pa.CompressedOutputStream(buffer, packing) as stream:
             stream.write(content)
         content = buffer.getvalue().to_pybytes()
-    with replacing(path) as partial:
-        partial.write_bytes(content)
+    path.write_bytes(content)
 
 
 def file_fingerprint(path: Path) -> dict[str, Any]:
@@ -299,7 +298,7 @@ class Format(ABC):
 
     @abstractmethod
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> str | None:
-        """Write the changed dataset to `out`, whole or not at all; what did not change stays as it is.
+        """Write the changed dataset to `out`; what did not change stays as it is.
 
         Gives a sentence on what is otherwise than in the data, where something is.
         """

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from graylearn.data.atomic import replacing_folder
 from graylearn.data.formats._base import (
     COMPRESSIONS,
     TABLES,
@@ -69,19 +68,19 @@ class Images(Format):
             return
         stay = [change.ids[index] for index in change.kept if change.label_of[index] == index]
         taken = {_as_one(name) for name in stay}
-        with replacing_folder(out) as partial, progress_bar("Images", len(change.kept)) as advance:
+        with progress_bar("Images", len(change.kept)) as advance:
             for index in change.kept:
                 name = change.ids[index]
                 if change.label_of[index] != index:
                     name = _free_name(name, label_of[index], taken)
                     taken.add(_as_one(name))
-                target = inside(partial, name)
+                target = inside(out, name)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 try:
                     _bring(inside(path, change.ids[index]), target, change.link)
                 except OSError as error:
                     if error.errno in FULL:  # it names the source
-                        error.filename, error.filename2 = str(partial), None
+                        error.filename, error.filename2 = str(out), None
                     raise
                 advance(1)
 

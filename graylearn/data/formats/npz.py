@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graylearn.data.atomic import read_arrays, replacing
+from graylearn.data.atomic import read_arrays
 from graylearn.data.formats._base import Change, Format, Origin
 from graylearn.data.inputs import as_samples
 from graylearn.data.samples import Samples
@@ -63,7 +63,7 @@ class Npz(Format):
             raise DataError(f"{path}: {first_few(doubtful)} {told}: save it without, or with other samples")
         for name in one_each:
             arrays[name] = arrays[name][change.kept]
-        with replacing(out) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, values in arrays.items():  # NumPy's own has no place for an array called file
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as opened:
                     np.lib.format.write_array(opened, values, allow_pickle=False)

@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from graylearn.data.atomic import replacing
 from graylearn.data.formats._base import TABLES, Change, Format, Origin, suffix_of
 from graylearn.data.formats._tables import BYTES, ROWS, rewritten
 from graylearn.data.tables import ArrowTable, ReadOptions, Table, check_unique_names
@@ -54,10 +53,7 @@ class Parquet(Format):
             if first.metadata.num_row_groups and first.metadata.num_columns:
                 codec = first.metadata.row_group(0).column(0).compression.lower()
         codec = "none" if codec == "uncompressed" else codec
-        with (
-            replacing(out) as partial_file,
-            pa.parquet.ParquetWriter(partial_file, schema, compression=codec) as writer,
-        ):
+        with pa.parquet.ParquetWriter(out, schema, compression=codec) as writer:
             for table in rewritten(partial(_blocks, files, schema), path, out, origin, change):
                 writer.write_table(table)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits, load_wine
 
-from graylearn.data import Contaminated, Samples, contaminate
+from graylearn.data import Contaminated, contaminate
 from graylearn.data.splits import stratified_choice
 from reproduction.catalog import load
 
@@ -50,7 +50,8 @@ def _split(x: np.ndarray, y: np.ndarray, ood: list[int]) -> Source:
     return Source(x[~outside], y[~outside], x[outside], y[outside])
 
 
-def _table(samples: Samples, ood: list[str], drop: tuple[str, ...] = ()) -> Source:
+def _table(name: str, data: Path, ood: list[str], drop: tuple[str, ...] = ()) -> Source:
+    samples = load(name, data, split="all")
     frame = samples.x.drop(columns=[name for name in drop if name in samples.x.columns])
     numbers = frame.to_numpy(dtype=np.float64)
     low, high = np.nanquantile(numbers, [0.001, 0.999], axis=0)  # sentinels such as -9999
@@ -65,28 +66,6 @@ _POINTING = (
     "obj_ID", "spec_obj_ID", "rerun_ID", "run_ID", "cam_col", "field_ID", "fiber_ID", "alpha", "delta",
 )  # fmt: skip
 """Columns of the sky surveys that say where the telescope pointed, not what it saw."""
-
-
-def _digits(data: Path, features: Path) -> Source:
-    x, y = load_digits(return_X_y=True)
-    return _split(x, y, [8, 9])
-
-
-def _wine(data: Path, features: Path) -> Source:
-    x, y = load_wine(return_X_y=True)
-    return _split(x, y, [2])
-
-
-def _skyserver(data: Path, features: Path) -> Source:
-    return _table(load("skyserver", data, split="all"), ["QSO"], _POINTING)
-
-
-def _stellar(data: Path, features: Path) -> Source:
-    return _table(load("stellar", data, split="all"), ["QSO"], _POINTING)
-
-
-def _speech(data: Path, features: Path) -> Source:
-    return _table(load("speech", data, split="all"), ["ES", "FR"])
 
 
 def _wineqt(data: Path, features: Path) -> Source:
@@ -106,37 +85,25 @@ def _arrhythmia(data: Path, features: Path) -> Source:
     return _split(x[chosen], samples.y[chosen], [smallest])
 
 
-def _arrays(path: Path, parts: tuple[str, str], inside: int) -> Source:
+def _arrays(path: Path, part: str, inside: int) -> Source:
     """Features of images or text: the first `inside` classes of a fixed shuffle belong, the others do not."""
     with np.load(path) as file:
-        x, y = file[parts[0]], file[parts[1]].astype(np.int64)
+        x, y = file[f"{part}x"], file[f"{part}y"].astype(np.int64)
     order = np.random.default_rng(5).permutation(np.unique(y))
     return _split(x, y, order[inside:].tolist())
 
 
-def _cifar10(data: Path, features: Path) -> Source:
-    return _arrays(features / "cifar10-features.npz", ("train_x", "train_y"), 8)
-
-
-def _tiny_imagenet(data: Path, features: Path) -> Source:
-    return _arrays(features / "tiny-features.npz", ("train_x", "train_y"), 25)
-
-
-def _banking77(data: Path, features: Path) -> Source:
-    return _arrays(features / "banking77-features.npz", ("x", "y"), 40)
-
-
 CELLS: dict[str, Callable[[Path, Path], Source]] = {
-    "digits": _digits,
-    "wine": _wine,
-    "skyserver": _skyserver,
-    "stellar": _stellar,
-    "speech": _speech,
+    "digits": lambda data, features: _split(*load_digits(return_X_y=True), [8, 9]),
+    "wine": lambda data, features: _split(*load_wine(return_X_y=True), [2]),
+    "skyserver": lambda data, features: _table("skyserver", data, ["QSO"], _POINTING),
+    "stellar": lambda data, features: _table("stellar", data, ["QSO"], _POINTING),
+    "speech": lambda data, features: _table("speech", data, ["ES", "FR"]),
     "wineqt": _wineqt,
     "arrhythmia": _arrhythmia,
-    "cifar10": _cifar10,
-    "tiny-imagenet": _tiny_imagenet,
-    "banking77": _banking77,
+    "cifar10": lambda data, features: _arrays(features / "cifar10-features.npz", "train_", 8),
+    "tiny-imagenet": lambda data, features: _arrays(features / "tiny-features.npz", "train_", 25),
+    "banking77": lambda data, features: _arrays(features / "banking77-features.npz", "", 40),
 }
 
 

@@ -11,23 +11,24 @@ Counts go to results/fuzz.jsonl.
 
 from __future__ import annotations
 
-import argparse
 import collections
-import json
-import mmap
 import os
 import resource
 import signal
-import struct
-import subprocess
 import sys
 import tempfile
 import time
 import traceback
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from typing import Any
+
+from benchmarks.fuzz_targets import ALLOWED, TARGETS
+from benchmarks.record import append, described, record
 
 MEMORY = 3 << 30
 """Bytes beyond what the process has at its start."""
@@ -51,26 +52,21 @@ def _hang(*_: Any) -> None:
     raise HangError(f"more than {SLOWEST} s")
 
 
-def one_target(name: str, seed: int, first: int, last: int, at: Path) -> None:
-    """Run the cases first..last-1 of a target; what came of them is printed as JSON."""
+def cases_of(name: str, seed: int, numbers: range) -> dict[str, Any]:
+    """Run some cases of a target, in this process; what came of them."""
     import torch
-
-    from benchmarks.fuzz_loss import loss
-    from benchmarks.fuzz_targets import ALLOWED, TARGETS
 
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGPROF, _hang)
     counts: collections.Counter[str] = collections.Counter()
     found: dict[str, list[int]] = collections.defaultdict(list)
-    with tempfile.TemporaryDirectory(dir=SCRATCH) as folder, at.open("r+b") as file:
-        case = (TARGETS | {"loss": loss})[name](Path(folder))
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
+        case = TARGETS[name](Path(folder))
         size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
-        shared = mmap.mmap(file.fileno(), 8)
         began = time.process_time()
-        for number in range(first, last):
-            struct.pack_into("<q", shared, 0, number)
+        for number in numbers:
             signal.setitimer(signal.ITIMER_PROF, SLOWEST)
             try:
                 case(Random(f"{seed}:{name}:{number}"))
@@ -87,71 +83,52 @@ def one_target(name: str, seed: int, first: int, last: int, at: Path) -> None:
                 where = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}" if ours else "?"
                 found[f"{type(error).__name__} at {where}: {str(error)[:150]}"].append(number)
             signal.setitimer(signal.ITIMER_PROF, 0)
-    done = {
+    return {
         "counts": counts,
         "found": {what: (len(cases), cases[0]) for what, cases in found.items()},
-        "seconds": round(time.process_time() - began, 1),
+        "seconds": time.process_time() - began,
         "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
     }
-    print(json.dumps(done))
 
 
 def in_processes(name: str, seed: int, cases: int) -> dict[str, Any]:
-    """All cases of a target; after one that kills the process the next process goes on."""
+    """All cases of a target; where one kills its process, halves are run until it is alone."""
     counts: collections.Counter[str] = collections.Counter()
     found: dict[str, list[int]] = {}
-    first, seconds, megabytes = 0, 0.0, 0
-    with tempfile.TemporaryDirectory() as folder:
-        at = Path(folder) / "at"
-        at.write_bytes(bytes(8))
-        while first < cases:
-            last = min(cases, first + 100_000)
-            command = [sys.executable, "-m", "benchmarks.fuzz", "--target", name, "--seed", str(seed)]
-            command += ["--range", str(first), str(last), "--at", str(at)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                (number,) = struct.unpack("<q", at.read_bytes())
-                counts["lost before a crash"] += number - first
-                counts["found"] += 1
-                what = f"the process ended with {done.returncode}: {done.stderr.strip()[-300:]}"
-                found.setdefault(what, [0, number])[0] += 1
-                first = max(number, first) + 1
+    seconds, megabytes, left = 0.0, 0, [range(cases)]
+    while left:
+        part = left.pop()
+        try:
+            with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+                row = pool.submit(cases_of, name, seed, part).result()
+        except BrokenProcessPool:
+            if len(part) > 1:
+                left += [part[: len(part) // 2], part[len(part) // 2 :]]
                 continue
-            row = json.loads(done.stdout.splitlines()[-1])
-            counts.update(row["counts"])
-            for what, (times, case) in row["found"].items():
-                found.setdefault(what, [0, case])[0] += times
-            seconds, megabytes, first = seconds + row["seconds"], max(megabytes, row["megabytes"]), last
+            row = {"counts": {"found": 1}, "found": {"the process ended": (1, part[0])}}
+        counts.update(row["counts"])
+        for what, (times, case) in row["found"].items():
+            found.setdefault(what, [0, case])[0] += times
+        seconds, megabytes = seconds + row.get("seconds", 0.0), max(megabytes, row.get("megabytes", 0))
     return {"counts": dict(counts), "found": found, "seconds": round(seconds, 1), "megabytes": megabytes}
 
 
 def main() -> None:
     """All targets, or one, or one case of it."""
-    from benchmarks.fuzz_targets import TARGETS
-
-    names = list(SHARES)
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    options.add_argument("--target", choices=names, help="this one alone")
+    options = described(__doc__)
+    options.add_argument("--target", choices=list(SHARES), help="this one alone")
     options.add_argument("--cases", type=int, default=10_000, help="of all targets")
     options.add_argument("--case", type=int, help="this one alone, with its traceback")
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--range", type=int, nargs=2, help=argparse.SUPPRESS)
-    options.add_argument("--at", type=Path, help=argparse.SUPPRESS)
     options.add_argument("--results", type=Path, help="append a row a target to this file")
     given = options.parse_args()
-    if given.range:
-        one_target(given.target, given.seed, *given.range, given.at)
-        return
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the processes to come
     if given.case is not None:
-        from benchmarks.fuzz_loss import loss
-
         with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
-            (TARGETS | {"loss": loss})[given.target](Path(folder))(
-                Random(f"{given.seed}:{given.target}:{given.case}")
-            )
+            TARGETS[given.target](Path(folder))(Random(f"{given.seed}:{given.target}:{given.case}"))
         return
     failed = 0
-    for name in [given.target] if given.target else names:
+    for name in [given.target] if given.target else SHARES:
         cases = given.cases if given.target else round(given.cases * SHARES[name] / sum(SHARES.values()))
         row = in_processes(name, given.seed, cases)
         failed += len(row["found"])
@@ -159,12 +136,5 @@ def main() -> None:
         for what, (times, case) in row["found"].items():
             print(f"  {times} x {what} (--target {name!r} --case {case})", flush=True)
         if given.results:
-            from benchmarks.record import append, record
-
             append(record("fuzz", target=name, seed=given.seed, cases=cases, **row), given.results)
     sys.exit(bool(failed))
-
-
-if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    main()

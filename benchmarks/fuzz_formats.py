@@ -9,7 +9,7 @@ import json
 import lzma
 import sqlite3
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -55,13 +55,30 @@ def read(path: Path, rng: Random) -> None:
     )
 
 
-def of_file(path: Path) -> Case:
-    """Damage to the bytes of a file."""
+def of_file(path: Path, end: Callable[[Path, Random], Any] = read) -> Case:
+    """Damage to the bytes of a file, and what reads it then."""
     whole = path.read_bytes()
 
     def case(rng: Random) -> None:
         path.write_bytes(damaged(whole, rng))
-        read(path, rng)
+        end(path, rng)
+
+    return case
+
+
+def of_folder(folder: Path, names: Iterable[str], end: Callable[[Path, Random], Any]) -> Case:
+    """Damage to the bytes of one of some files, or to a value of one that is JSON; the others are whole."""
+    wholes = {name: (folder / name).read_bytes() for name in names}
+
+    def case(rng: Random) -> None:
+        for name, whole in wholes.items():
+            (folder / name).write_bytes(whole)
+        name = rng.choice(list(wholes))
+        if name.endswith(".json") and rng.random() < 0.7:
+            (folder / name).write_text(json.dumps(changed(json.loads(wholes[name]), rng)))
+        else:
+            (folder / name).write_bytes(damaged(wholes[name], rng))
+        end(folder, rng)
 
     return case
 
@@ -149,19 +166,7 @@ def read_hugging_face(folder: Path) -> Case:
     path = folder / "pets"
     datasets.disable_progress_bars()
     datasets.Dataset.from_pandas(PETS.drop(columns="when")).save_to_disk(str(path))
-    wholes = {each.name: each.read_bytes() for each in path.iterdir()}
-
-    def case(rng: Random) -> None:
-        for name, whole in wholes.items():
-            (path / name).write_bytes(whole)
-        name = rng.choice(list(wholes))
-        if name.endswith(".json") and rng.random() < 0.7:
-            (path / name).write_text(json.dumps(changed(json.loads(wholes[name]), rng)))
-        else:
-            (path / name).write_bytes(damaged(wholes[name], rng))
-        read(path, rng)
-
-    return case
+    return of_folder(path, [each.name for each in path.iterdir()], read)
 
 
 def label_studio(folder: Path) -> Case:

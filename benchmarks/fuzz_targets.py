@@ -33,12 +33,14 @@ from benchmarks.fuzz_formats import (
     check_samples,
     label_studio,
     of_file,
+    of_folder,
     read_compressed,
     read_duckdb,
     read_excel,
     read_hugging_face,
     read_sqlite,
 )
+from benchmarks.fuzz_loss import loss
 from benchmarks.fuzz_mutate import VALUES, changed, damaged
 from graylearn.data.images import UnreadableImageError, decode_image
 from graylearn.errors import GraylearnError
@@ -211,32 +213,18 @@ def audits(folder: Path) -> Case:
     audit = _fitted().audit_
     assert audit is not None
     audit.save(folder)
-    wholes = {name: (folder / name).read_bytes() for name in ("audit.json", "arrays.npz")}
 
-    def case(rng: Random) -> None:
-        for name, whole in wholes.items():
-            (folder / name).write_bytes(whole)
-        if rng.random() < 0.5:
-            (folder / "audit.json").write_text(json.dumps(changed(json.loads(wholes["audit.json"]), rng)))
-        else:
-            name = rng.choice(list(wholes))
-            (folder / name).write_bytes(damaged(wholes[name], rng))
+    def end(folder: Path, rng: Random) -> None:
         assert len(gl.Audit.load(folder).table) == len(audit.ids)
 
-    return case
+    return of_folder(folder, ("audit.json", "arrays.npz"), end)
 
 
 def histories(folder: Path) -> Case:
     """A saved history."""
     path = folder / "history.npz"
     _fitted().history_.save(path)
-    whole = path.read_bytes()
-
-    def case(rng: Random) -> None:
-        path.write_bytes(damaged(whole, rng))
-        History.load(path)
-
-    return case
+    return of_file(path, lambda path, rng: History.load(path))
 
 
 def checkpoints(folder: Path) -> Case:
@@ -292,15 +280,16 @@ def settings(folder: Path) -> Case:
 def decisions(folder: Path) -> Case:
     """The decisions of a report."""
     path = folder / "decisions.csv"
-    whole = b'id,decision,label,given,run\n2,keep,,ant,ab\n3,drop,,bee,ab\n"4, ""x""",relabel,cow,ant,ab\n'
+    path.write_text(
+        'id,decision,label,given,run\n2,keep,,ant,ab\n3,drop,,bee,ab\n"4, ""x""",relabel,cow,ant,ab\n'
+    )
 
-    def case(rng: Random) -> None:
-        path.write_bytes(damaged(whole, rng))
+    def end(path: Path, rng: Random) -> None:
         found = read_decisions(path)
         assert len({decision.id for decision in found}) == len(found)
         assert all((decision.decision == "relabel") == bool(decision.label) for decision in found)
 
-    return case
+    return of_file(path, end)
 
 
 TARGETS: dict[str, Make] = {
@@ -322,5 +311,6 @@ TARGETS: dict[str, Make] = {
     "settings": settings,
     "decisions": decisions,
     "label studio": label_studio,
+    "loss": loss,
 }
 """Every target by its name."""

@@ -12,20 +12,21 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from sklearn import datasets
 
-from benchmarks.human_noise_sets import Case, Folders, embedded, renumbered
+from benchmarks.human_noise_sets import embedded
+from judge.cases import Arrays, Folders, arrays, renumbered
 from reproduction.catalog import load
 
-Made = Callable[[], Case]
+Made = Callable[[Folders], Arrays]
 
 
-def later(make: Callable[..., Case]) -> Callable[..., Made]:
-    """The same, made when it is called for."""
-    return functools.wraps(make)(lambda *words: functools.partial(make, *words))
+def later(make: Callable[..., Arrays]) -> Callable[..., Made]:
+    """The same, made when the folders are known."""
+    return functools.wraps(make)(lambda *words: lambda folders: make(folders, *words))
 
 
-def _case(x: np.ndarray, y: np.ndarray) -> Case:
+def _case(x: np.ndarray, y: np.ndarray) -> Arrays:
     y = renumbered(y)
-    return Case(np.asarray(x, dtype=np.float32), y, y, int(y.max()) + 1)
+    return arrays(x, y, y)
 
 
 def _some(
@@ -41,8 +42,8 @@ def _some(
 
 @later
 def _part(
-    source: str, folders: Folders, seed: list[int], classes: int, rows: int, directions: int | None = None
-) -> Case:
+    folders: Folders, source: str, seed: list[int], classes: int, rows: int, directions: int | None = None
+) -> Arrays:
     """Some classes of features or scans; with `directions`, seen through so many random directions."""
     random = np.random.default_rng(seed)
     x, y, _ = embedded(source, folders)
@@ -53,7 +54,7 @@ def _part(
 
 
 @later
-def _two_kinds(source: str, folders: Folders, seed: list[int], share: float) -> Case:
+def _two_kinds(folders: Folders, source: str, seed: list[int], share: float) -> Arrays:
     """Half of the classes are two of the original ones under one label, the second with so much of it."""
     random = np.random.default_rng(seed)
     x, y, _ = embedded(source, folders)
@@ -66,14 +67,14 @@ def _two_kinds(source: str, folders: Folders, seed: list[int], share: float) -> 
 
 
 @later
-def _look_alike(folders: Folders, digits: tuple[int, ...], rows: int, seed: list[int]) -> Case:
+def _look_alike(folders: Folders, digits: tuple[int, ...], rows: int, seed: list[int]) -> Arrays:
     x, y, _ = embedded("digits", folders)
     kept = np.random.default_rng(seed).permutation(np.flatnonzero(np.isin(y, digits)))[:rows]
     return _case(x[kept], y[kept])
 
 
 @later
-def _pixels(name: str, folders: Folders, seed: list[int], classes: int, rows: int) -> Case:
+def _pixels(folders: Folders, name: str, seed: list[int], classes: int, rows: int) -> Arrays:
     """Photos as grey pixels, 16 x 16: features that say little of the class."""
     random = np.random.default_rng(seed)
     with np.load(folders.features / f"{name}.npz") as file:
@@ -91,7 +92,7 @@ _TABLES = {
 
 
 @later
-def _table(name: str, folders: Folders, seed: list[int], rows: int) -> Case:
+def _table(folders: Folders, name: str, seed: list[int], rows: int) -> Arrays:
     samples = load(name, folders.data, split="all")
     frame = samples.x.drop(columns=[c for c in _TABLES[name] if c in samples.x.columns])
     x = frame.to_numpy(dtype=np.float64)
@@ -101,7 +102,7 @@ def _table(name: str, folders: Folders, seed: list[int], rows: int) -> Case:
 
 
 @later
-def _beats(folders: Folders, seed: list[int], rows: int) -> Case:
+def _beats(folders: Folders, seed: list[int], rows: int) -> Arrays:
     samples = load("arrhythmia", folders.data, split="all")
     random = np.random.default_rng(seed)
     kept = np.concatenate([random.permutation(np.flatnonzero(samples.y == k))[: rows // 5] for k in range(5)])
@@ -109,12 +110,12 @@ def _beats(folders: Folders, seed: list[int], rows: int) -> Case:
 
 
 @later
-def _wine() -> Case:
+def _wine(folders: Folders) -> Arrays:
     return _case(*datasets.load_wine(return_X_y=True))
 
 
 @later
-def _blobs(seed: list[int], classes: int, columns: int, spread: float, rows: int) -> Case:
+def _blobs(folders: Folders, seed: list[int], classes: int, columns: int, spread: float, rows: int) -> Arrays:
     """Round classes that overlap the more, the larger the spread; one class in two has two centres."""
     random = np.random.default_rng(seed)
     centre = random.normal(size=(classes + classes // 2, columns))
@@ -124,7 +125,9 @@ def _blobs(seed: list[int], classes: int, columns: int, spread: float, rows: int
 
 
 @later
-def _corners(seed: list[int], classes: int, columns: int, apart: float, rows: int) -> Case:
+def _corners(
+    folders: Folders, seed: list[int], classes: int, columns: int, apart: float, rows: int
+) -> Arrays:
     """Clusters at corners of a cube, several a class, most columns saying nothing."""
     number = int(np.random.default_rng(seed).integers(1 << 30))
     x, y = datasets.make_classification(
@@ -135,7 +138,7 @@ def _corners(seed: list[int], classes: int, columns: int, apart: float, rows: in
 
 
 @later
-def _cut(seed: list[int], classes: int, columns: int, rows: int) -> Case:
+def _cut(folders: Folders, seed: list[int], classes: int, columns: int, rows: int) -> Arrays:
     """One column, or one direction, cut into classes: no gap anywhere, and no doubt either."""
     random = np.random.default_rng(seed)
     x = random.normal(size=(rows, columns))
@@ -144,72 +147,75 @@ def _cut(seed: list[int], classes: int, columns: int, rows: int) -> Case:
     return _case(x, np.searchsorted(edges, along))
 
 
-def clean_sets(folders: Folders) -> Iterator[tuple[str, Made]]:
+BLOBS = (
+    (3, 5, 1.0, 600), (5, 10, 0.7, 1000), (8, 20, 1.0, 1600), (10, 40, 1.5, 2000), (4, 64, 2.0, 1200),
+    (6, 3, 0.4, 800),
+)  # fmt: skip
+CORNERS = (4, 20, 1.0, 1200), (6, 40, 0.7, 1500), (8, 64, 1.5, 1600), (2, 10, 0.5, 600)
+CUTS = (4, 5, 800), (5, 40, 1500), (3, 2, 600), (6, 12, 1000)
+SELDOM = (
+    (600, 0.08, 8, None), (1500, 0.04, 8, None), (3000, 0.02, 8, None), (1500, 0.08, 16, None),
+    (800, 0.08, 6, 1.0), (1500, 0.03, 20, 3.0), (3000, 0.02, 6, 3.0), (3000, 0.08, 20, 1.0),
+)  # fmt: skip
+TAILS = (3, 2.0, 4.0, 900), (3, 3.0, 4.0, 1500), (3, 2.0, 8.0, 600), (2, 2.0, 5.0, 900), (4, 2.0, 6.0, 1200)
+
+
+def clean_sets() -> Iterator[tuple[str, Made]]:
     """Name and maker of every clean set."""
     for i in range(4):
-        yield (
-            f"digits {i}",
-            _part("digits", folders, [1, 1, i], (10, 7, 5, 4)[i], (1797, 900, 500, 700)[i]),
-        )
+        classes, rows = ((10, 1797), (7, 900), (5, 500), (4, 700))[i]
+        yield f"digits {i}", _part("digits", [1, 1, i], classes, rows)
     for i, group in enumerate(((3, 5, 8, 9, 1), (2, 3, 8, 9))):
-        yield f"digits alike {i}", _look_alike(folders, group, 620, [2, 1, i])
+        yield f"digits alike {i}", _look_alike(group, 620, [2, 1, i])
     for i, d in enumerate((7, 11, 17, 33)):
-        yield f"digits directions {i}", _part("digits", folders, [3, 1, i], 10, 1500, d)
+        yield f"digits directions {i}", _part("digits", [3, 1, i], 10, 1500, d)
     for s, source in enumerate(("cifar10", "tiny-imagenet", "banking77")):
         many = (10, 25, 40)[s]
         for i, (classes, rows) in enumerate(((many, 2000), (many // 2, 1200), (4, 400), (3, 300), (2, 300))):
-            yield f"{source} {i}", _part(source, folders, [4, 1, s, i], classes, rows)
+            yield f"{source} {i}", _part(source, [4, 1, s, i], classes, rows)
         for i, d in enumerate((5, 9, 17, 33, 65)):
-            yield f"{source} directions {i}", _part(source, folders, [5, 1, s, i], many, 1600, d)
+            yield f"{source} directions {i}", _part(source, [5, 1, s, i], many, 1600, d)
     for s, name in enumerate(("cifar10", "tiny-imagenet")):
         for i, (classes, rows) in enumerate(((10, 1500), (5, 1000), (4, 600), (2, 600))):
-            yield f"{name} pixels {i}", _pixels(name, folders, [6, 1, s, i], classes, rows)
+            yield f"{name} pixels {i}", _pixels(name, [6, 1, s, i], classes, rows)
     for i, name in enumerate(_TABLES):
         for r, rows in enumerate((2000, 600)):
-            yield f"{name} {r}", _table(name, folders, [7, 1, i, r], rows)
+            yield f"{name} {r}", _table(name, [7, 1, i, r], rows)
     for i, rows in enumerate((1500, 500)):
-        yield f"arrhythmia {i}", _beats(folders, [8, 1, i], rows)
+        yield f"arrhythmia {i}", _beats([8, 1, i], rows)
     yield "wine", _wine()
-    for i, (classes, columns, spread, rows) in enumerate(
-        (
-            (3, 5, 1.0, 600),
-            (5, 10, 0.7, 1000),
-            (8, 20, 1.0, 1600),
-            (10, 40, 1.5, 2000),
-            (4, 64, 2.0, 1200),
-            (6, 3, 0.4, 800),
-        )
-    ):
-        yield f"blobs {i}", _blobs([9, 1, i], classes, columns, spread, rows)
-    for i, (classes, columns, apart, rows) in enumerate(
-        ((4, 20, 1.0, 1200), (6, 40, 0.7, 1500), (8, 64, 1.5, 1600), (2, 10, 0.5, 600))
-    ):
-        yield f"corners {i}", _corners([10, 1, i], classes, columns, apart, rows)
-    for i, (classes, columns, rows) in enumerate(((4, 5, 800), (5, 40, 1500), (3, 2, 600), (6, 12, 1000))):
-        yield f"cut {i}", _cut([11, 1, i], classes, columns, rows)
+    for i, words in enumerate(BLOBS):
+        yield f"blobs {i}", _blobs([9, 1, i], *words)
+    for i, words in enumerate(CORNERS):
+        yield f"corners {i}", _corners([10, 1, i], *words)
+    for i, words in enumerate(CUTS):
+        yield f"cut {i}", _cut([11, 1, i], *words)
 
 
-def two_kinds(folders: Folders) -> Iterator[tuple[str, Made]]:
+def two_kinds() -> Iterator[tuple[str, Made]]:
     """Clean sets in which classes are of two kinds: as foreign samples with one label are."""
     for s, source in enumerate(("digits", "cifar10", "tiny-imagenet", "banking77")):
         for i, share in enumerate((0.25, 0.45)):
-            yield f"{source} {i}", _two_kinds(source, folders, [12, 1, s, i], share)
+            yield f"{source} {i}", _two_kinds(source, [12, 1, s, i], share)
 
 
 @later
-def _cut_down(made: Made, ratio: int, rows: int, seed: list[int]) -> Case:
+def _cut_down(folders: Folders, made: Made, ratio: int, rows: int, seed: list[int]) -> Arrays:
     """The largest class of a set, at most so many rows, and one in `ratio` of that of every other."""
-    case, random = made(), np.random.default_rng(seed)
-    largest = int(np.bincount(case.y).argmax())
-    most = min(rows, int((case.y == largest).sum()))
-    sizes = {k: most if k == largest else max(4, most // ratio) for k in range(case.num_classes)}
-    kept = np.concatenate([random.permutation(np.flatnonzero(case.y == k))[:n] for k, n in sizes.items()])
+    case, random = made(folders), np.random.default_rng(seed)
+    x, y = case["features"], case["label"]
+    count = np.bincount(y)
+    most = min(rows, int(count.max()))
+    sizes = [most if k == count.argmax() else max(4, most // ratio) for k in range(len(count))]
+    kept = np.concatenate([random.permutation(np.flatnonzero(y == k))[:n] for k, n in enumerate(sizes)])
     kept = random.permutation(kept)
-    return _case(case.x[kept], case.y[kept])
+    return _case(x[kept], y[kept])
 
 
 @later
-def _seldom(seed: list[int], rows: int, positive: float, columns: int, steep: float | None) -> Case:
+def _seldom(
+    folders: Folders, seed: list[int], rows: int, positive: float, columns: int, steep: float | None
+) -> Arrays:
     """Two classes, one of them rare: clusters, or with `steep` a chance that rises along two columns."""
     random = np.random.default_rng(seed)
     if steep is None:
@@ -224,7 +230,9 @@ def _seldom(seed: list[int], rows: int, positive: float, columns: int, steep: fl
 
 
 @later
-def _tails(seed: list[int], classes: int, freedom: float, apart: float, rows: int) -> Case:
+def _tails(
+    folders: Folders, seed: list[int], classes: int, freedom: float, apart: float, rows: int
+) -> Arrays:
     """Clouds with heavy tails (t of so many degrees of freedom): some lie far inside another class."""
     random = np.random.default_rng(seed)
     y = random.integers(classes, size=rows)
@@ -232,24 +240,17 @@ def _tails(seed: list[int], classes: int, freedom: float, apart: float, rows: in
     return _case(centre[y] + random.standard_t(freedom, size=(rows, 4)), y)
 
 
-def rare_sets(folders: Folders) -> Iterator[tuple[str, Made]]:
+def rare_sets() -> Iterator[tuple[str, Made]]:
     """Clean sets in which one class or more is rare (1:10 to 1:50), or classes have heavy tails."""
     for s, (source, classes) in enumerate((("digits", 10), ("cifar10", 5), ("banking77", 10), ("digits", 2))):
         for i, ratio in enumerate((10, 20)):
-            made = _part(source, folders, [13, 1, s, i], classes, 10**6)
+            made = _part(source, [13, 1, s, i], classes, 10**6)
             yield f"{source} {classes} rare {i}", _cut_down(made, ratio, 1000, [14, 1, s, i])
     for s, name in enumerate(("skyserver", "stellar", "abalone", "wineqt")):
-        made = _table(name, folders, [13, 1, 9, s], 9000)
+        made = _table(name, [13, 1, 9, s], 9000)
         for i, ratio in enumerate((10, 50)):
             yield f"{name} rare {i}", _cut_down(made, ratio, 1500, [14, 1, 9, s, i])
-    for i, (rows, positive, columns, steep) in enumerate(
-        (
-            (600, 0.08, 8, None), (1500, 0.04, 8, None), (3000, 0.02, 8, None), (1500, 0.08, 16, None),
-            (800, 0.08, 6, 1.0), (1500, 0.03, 20, 3.0), (3000, 0.02, 6, 3.0), (3000, 0.08, 20, 1.0),
-        )
-    ):  # fmt: skip
-        yield f"seldom {i}", _seldom([15, 1, i], rows, positive, columns, steep)
-    for i, (classes, freedom, apart, rows) in enumerate(
-        ((3, 2.0, 4.0, 900), (3, 3.0, 4.0, 1500), (3, 2.0, 8.0, 600), (2, 2.0, 5.0, 900), (4, 2.0, 6.0, 1200))
-    ):
-        yield f"tails {i}", _tails([16, 1, i], classes, freedom, apart, rows)
+    for i, words in enumerate(SELDOM):
+        yield f"seldom {i}", _seldom([15, 1, i], *words)
+    for i, words in enumerate(TAILS):
+        yield f"tails {i}", _tails([16, 1, i], *words)

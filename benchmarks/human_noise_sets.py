@@ -1,14 +1,9 @@
-"""Sets of the judge's evaluation (judge/cases.py): labels wrong as people err, and foreign samples.
-
-Each set has a name, `source noise rate seed` where labels are drawn, and hangs on that name alone.
-"""
+"""Sets of the judge's evaluation (judge/cases.py): labels wrong as people err, and foreign samples."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from scipy.special import softmax
@@ -16,6 +11,7 @@ from sklearn.datasets import load_digits
 
 from benchmarks import audit_cells
 from graylearn.errors import DataError
+from judge.cases import Arrays, Folders, arrays, renumbered
 
 ROWS = 2400
 """Rows of a set at most, but for the labels of CIFAR-10N."""
@@ -23,29 +19,6 @@ ONE_TRUE_CLASS = ("digits", "cifar10", "tiny-imagenet", "banking77")
 """Sources of photos, scans and sentences: each sample has one class that a person could tell."""
 PEOPLE = ("worst", "aggregate", "random1")
 """Labels of CIFAR-10N: the worst of three annotators, their majority, the first of them."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A training set, and the truth about its labels."""
-
-    x: np.ndarray
-    """(N, D) features."""
-    y: np.ndarray
-    """(N,) given labels 0..K-1."""
-    true_y: np.ndarray
-    """(N,) the class the sample belongs to, -1 where it belongs to none."""
-    num_classes: int
-
-
-@dataclass(frozen=True)
-class Folders:
-    data: Path
-    features: Path
-
-
-def renumbered(y: np.ndarray) -> np.ndarray:
-    return np.unique(y, return_inverse=True)[1].astype(np.int64)
 
 
 @functools.lru_cache(maxsize=8)
@@ -134,24 +107,23 @@ NOISES: dict[str, Callable[[np.ndarray, np.ndarray, float, np.random.Generator],
 }  # fmt: skip
 
 
-def few_classes(name: str, classes: int, noise: str, rate: float, seed: int, folders: Folders) -> Case:
+def few_classes(folders: Folders, name: str, classes: int, noise: str, rate: float, seed: int) -> Arrays:
     """Two or three classes of a source, some of their labels wrong."""
     x, y = drawn_source(name, folders, seed)
     random = np.random.default_rng([seed, classes])
     kept = np.isin(y, random.permutation(int(y.max()) + 1)[:classes])
     x, y = x[kept], renumbered(y[kept])
-    return Case(x, NOISES[noise](x, y, rate, random).astype(np.int64), y, classes)
+    return arrays(x, NOISES[noise](x, y, rate, random), y)
 
 
-def noisy(name: str, noise: str, rate: float, seed: int, folders: Folders) -> Case:
+def noisy(folders: Folders, name: str, noise: str, rate: float, seed: int) -> Arrays:
     """A source whose labels were made wrong."""
     x, y = drawn_source(name, folders, seed)
     random = np.random.default_rng([seed, round(1000 * rate), list(NOISES).index(noise)])
-    given = NOISES[noise](x, y, rate, random)
-    return Case(x, given.astype(np.int64), y, int(y.max()) + 1)
+    return arrays(x, NOISES[noise](x, y, rate, random), y)
 
 
-def people(labels: str, seed: int, folders: Folders, rows: int = 4000) -> Case:
+def people(folders: Folders, labels: str, seed: int, rows: int = 4000) -> Arrays:
     """CIFAR-10 images as EfficientNet sees them, with the labels that people gave."""
     x, y, source = embedded("cifar10", folders)
     kept = np.random.default_rng(seed).permutation(len(y))[:rows]
@@ -159,14 +131,13 @@ def people(labels: str, seed: int, folders: Folders, rows: int = 4000) -> Case:
         given, clean = file[labels][source[kept]], file["clean"][source[kept]]
     if not np.array_equal(clean, y[kept]):
         raise ValueError("the CIFAR-10 features are not in the order of CIFAR-10's training set")
-    return Case(x[kept], given.astype(np.int64), clean.astype(np.int64), 10)
+    return arrays(x[kept], given, clean)
 
 
-def foreign(cell: str, setting: str, seed: int, folders: Folders) -> Case:
+def foreign(folders: Folders, cell: str, setting: str, seed: int) -> Arrays:
     """A cell of audit_cells.py: foreign samples, and flips with `mix`."""
     made = audit_cells.make(cell, setting, seed, folders.data, folders.features)
-    x = np.asarray(made.x)
-    return Case(x, made.y, made.true_y, len(made.classes))
+    return arrays(made.x, made.y, made.true_y)
 
 
 _ALSO_IN_CIFAR = (
@@ -188,49 +159,44 @@ def _other_photos(folders: Folders, random: np.random.Generator) -> tuple[np.nda
 
 
 def _with_foreign(
-    inside: Case, x: np.ndarray, group: np.ndarray, share: float, labels: str, random: np.random.Generator
-) -> Case:
-    """The case with foreign samples, such a share of all: random labels, or each group on one label."""
-    count = round(len(inside.y) * share / (1 - share))
+    inside: Arrays, x: np.ndarray, group: np.ndarray, share: float, labels: str, random: np.random.Generator
+) -> Arrays:
+    """The set with foreign samples, such a share of all: random labels, or each group on one label."""
+    y, true = inside["label"], inside["true_label"]
+    count, classes = round(len(y) * share / (1 - share)), int(true.max()) + 1
     if count > len(x):
         raise DataError(f"{len(x)} foreign samples, {count} are needed")
-    label_of = random.integers(0, inside.num_classes, int(group.max()) + 1)
-    drawn = random.integers(0, inside.num_classes, count)
+    label_of = random.integers(0, classes, int(group.max()) + 1)
+    drawn = random.integers(0, classes, count)
     given = label_of[group[:count]] if labels == "specific" else drawn
-    return replace(
-        inside,
-        x=np.concatenate([inside.x, x[:count]]),
-        y=np.concatenate([inside.y, given]).astype(np.int64),
-        true_y=np.concatenate([inside.true_y, np.full(count, -1)]).astype(np.int64),
+    return arrays(
+        np.concatenate([inside["features"], x[:count]]),
+        np.concatenate([y, given]),
+        np.concatenate([true, np.full(count, -1)]),
     )
 
 
-def foreign_photos(labels: str, seed: int, folders: Folders, share: float = 0.2) -> Case:
+def foreign_photos(folders: Folders, labels: str, seed: int) -> Arrays:
     """CIFAR-10 with photos of Tiny-ImageNet's other classes: random labels, or each class on one label."""
     x, y, _ = embedded("cifar10", folders)
     random = np.random.default_rng([seed, 77])
     inside = random.permutation(len(y))[:ROWS]
-    own = Case(x[inside], y[inside], y[inside], 10)
-    return _with_foreign(own, *_other_photos(folders, random), share, labels, random)
+    own = arrays(x[inside], y[inside], y[inside])
+    return _with_foreign(own, *_other_photos(folders, random), 0.2, labels, random)
 
 
-MIXED = {
-    **{("cifar10", labels): (0.1, 0.2) for labels in PEOPLE},
-    **{("banking77", noise): (0.2,) for noise in ("pairs", "by-feature")},
-}
-"""By source and labels that people got wrong, or a tenth made wrong so: shares of foreign samples."""
+MIXED = (*(("cifar10", labels) for labels in PEOPLE), ("banking77", "pairs"), ("banking77", "by-feature"))
+"""Source, and labels that people got wrong, or how a tenth was made wrong."""
 
 
-def mixed(source: str, noise: str, share: float, labels: str, seed: int, folders: Folders) -> Case:
-    """Samples whose labels people got wrong, and foreign ones labelled as `_with_foreign` says."""
+def mixed(folders: Folders, source: str, noise: str, labels: str, seed: int, share: float = 0.2) -> Arrays:
+    """Samples of MIXED, and foreign ones labelled as `_with_foreign` says."""
     random = np.random.default_rng([seed, 78, round(100 * share)])
     if source == "cifar10":
-        return _with_foreign(
-            people(noise, seed, folders), *_other_photos(folders, random), share, labels, random
-        )
-    x, y, _ = embedded(source, folders)
-    classes = np.random.default_rng(5).permutation(np.unique(y))[:40]  # those of `noisy`
-    others = random.permutation(np.flatnonzero(~np.isin(y, classes)))
-    return _with_foreign(
-        noisy(source, noise, 0.1, seed, folders), x[others], renumbered(y[others]), share, labels, random
-    )
+        inside, others = people(folders, noise, seed), _other_photos(folders, random)
+    else:
+        x, y, _ = embedded(source, folders)
+        classes = np.random.default_rng(5).permutation(np.unique(y))[:40]  # those of `noisy`
+        rows = random.permutation(np.flatnonzero(~np.isin(y, classes)))
+        inside, others = noisy(folders, source, noise, 0.1, seed), (x[rows], renumbered(y[rows]))
+    return _with_foreign(inside, *others, share, labels, random)

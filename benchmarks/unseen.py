@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks import human_noise_sets as sets
+from benchmarks.human_noise_sets import ROWS
 from graylearn.data import embed_text
+from judge.cases import Arrays, arrays, renumbered
 
 SCANS = {"mnist": "package/src/digits", "fashion-mnist": "package/src/clothes"}
 NEWS = {"newsgroups": "20newsgroups-train.tab", "reuters": "reuters-r8-train.tab"}
@@ -54,16 +55,14 @@ def news(name: str, data: Path) -> tuple[np.ndarray, np.ndarray]:
     return embed_text(read["Text"].tolist()), pd.factorize(read["Category"], sort=True)[0].astype(np.int64)
 
 
-def near(x: np.ndarray, y: np.ndarray, seed: int) -> sets.Case:
+def near(x: np.ndarray, y: np.ndarray, seed: int) -> Arrays:
     """2,400 samples that belong, and foreign ones of HELD_OUT, each of these classes under one label."""
     rows = np.random.default_rng(seed).permutation(len(y))
     out = np.isin(y[rows], HELD_OUT)
-    foreign, rows = rows[out][:FOREIGN], rows[~out][: sets.ROWS]
-    own = sets.renumbered(y[rows])
-    classes = int(own.max()) + 1
-    return sets.Case(
+    foreign, rows = rows[out][:FOREIGN], rows[~out][:ROWS]
+    own = renumbered(y[rows])
+    return arrays(
         np.concatenate([x[rows], x[foreign]]),
-        np.concatenate([own, y[foreign] * 3 % classes]),
+        np.concatenate([own, y[foreign] * 3 % (int(own.max()) + 1)]),
         np.concatenate([own, np.full(len(foreign), -1)]),
-        classes,
     )

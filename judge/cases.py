@@ -311,16 +311,6 @@ def given_regression(made: Callable[[Folders], Arrays], folders: Folders) -> Arr
     }
 
 
-def published(make: Callable[..., Any], folders: Folders | None, *words: Any) -> Arrays:
-    """A set of benchmarks/, made of the words and, if they are given, of the folders."""
-    from benchmarks import human_noise_sets
-
-    if folders is not None:
-        words = *words, human_noise_sets.Folders(folders.data, folders.features)
-    case = make(*words)
-    return arrays(case.x, case.y, case.true_y)
-
-
 # The list.
 
 ABOUT = ("name", "group", "setting", "family", "overlap")
@@ -393,7 +383,7 @@ def _unseen(name: str, folders: Folders) -> Arrays:
     else:
         with np.load(folders.features / f"{name}-features.npz") as file:
             x, y = file["x"], file["y"]
-    return published(unseen.near, None, x, y, 0)
+    return unseen.near(x, y, 0)
 
 
 def _as_published() -> Iterator[Case]:
@@ -405,7 +395,7 @@ def _as_published() -> Iterator[Case]:
         family = FAMILY_OF.get(source.split()[0], "table")
         overlap = "none" if family in ("photo", "scan", "text") else "possible"
         name = f"{group}-{source}-{setting}".replace(" ", "_")
-        return Case(name, group, setting, family, overlap, lambda folders: published(make, folders, *words))
+        return Case(name, group, setting, family, overlap, lambda folders: make(folders, *words))
 
     for seed in (0, 1):
         for labels in sets.PEOPLE:
@@ -421,10 +411,9 @@ def _as_published() -> Iterator[Case]:
             few = source, classes, "pairs", 0.1, 0
             yield case("few", f"{source} {classes}", "pairs 0.1", sets.few_classes, *few)
     yield case("specific", "photos", "specific", sets.foreign_photos, "specific", 0)
-    for (source, noise), shares in sets.MIXED.items():
+    for source, noise in sets.MIXED:
         for labels in ("random", "specific"):
-            words = source, noise, shares[-1], labels, 0
-            yield case("mixed", source, f"{noise} {shares[-1]} {labels}", sets.mixed, *words)
+            yield case("mixed", source, f"{noise} 0.2 {labels}", sets.mixed, source, noise, labels, 0)
     for cell in audit_cells.CELLS:
         for setting in audit_cells.SETTINGS:
             yield case("cells", cell, setting, sets.foreign, cell, setting, 0)
@@ -436,13 +425,8 @@ def _as_published() -> Iterator[Case]:
         ("kinds", human_noise_clean.two_kinds),
         ("rare", human_noise_clean.rare_sets),
     ):
-        nowhere = sets.Folders(Path(), Path())
-        for place, (name, _) in enumerate(made_by(nowhere)):
-
-            def nth(where: Any, made_by: Any = made_by, place: int = place) -> Any:
-                return list(made_by(where))[place][1]()
-
-            yield case(group, name, "clean", nth)
+        for name, make_clean in made_by():
+            yield case(group, name, "clean", make_clean)
 
 
 def _drawn(sources: Path, count: int) -> Iterator[Case]:

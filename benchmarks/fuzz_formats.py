@@ -20,7 +20,7 @@ import pyarrow as pa
 
 import graylearn as gl
 from benchmarks.fuzz_mutate import changed, damaged
-from graylearn.report.tools import NONE, decisions_in, tasks
+from graylearn.report.decisions import NONE, decisions_in, tasks
 
 Case = Callable[[Random], None]
 PETS = pd.DataFrame(

@@ -62,7 +62,6 @@ _MODULES = (
     "data",
     "errors",
     "estimator",
-    "extras",
     "losses",
     "methods",
     "metrics",

@@ -1,10 +1,13 @@
-"""Packages whose names are imported when asked for, so that a part of them need not wait for torch."""
+"""What is imported late: names of our packages, so that a part of them need not wait for torch, and optional
+packages."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
+
+from graylearn.errors import MissingExtraError
 
 
 def getter(
@@ -41,3 +44,15 @@ def keep_functions(package: str, *names: str) -> None:
             super().__setattr__(name, value)
 
     sys.modules[package].__class__ = Package
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import `module`, or say which extra of graylearn brings it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or module.split(".")[0] != error.name.split(".")[0]:
+            raise  # the package is there but lacks something of its own: not ours to explain
+        raise MissingExtraError(
+            f"{module.split('.')[0]} is not installed; install it with: pip install 'graylearn[{extra}]'"
+        ) from error

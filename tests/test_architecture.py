@@ -16,20 +16,19 @@ OUTSIDE = {"reproduction", "benchmarks", "examples", "tests"}
 MAY_IMPORT = {
     "array_types": set(),
     "errors": set(),
-    "lazy": set(),
+    "lazy": {"errors"},
     "notebook": set(),
     "torch_internals": set(),
     "options": {"errors"},
     "progress": {"options"},
-    "extras": {"errors"},
     "paths": {"errors"},
     "losses": {"array_types", "errors", "torch_internals"},
     "nets": {"errors"},
     "metrics": {"array_types", "errors", "losses"},
-    "data": {"array_types", "errors", "extras", "lazy", "paths", "progress"},
+    "data": {"array_types", "errors", "lazy", "paths", "progress"},
     "methods": {"array_types", "errors", "losses"},
-    "training": {"array_types", "errors", "extras", "losses", "nets", "metrics", "data", "methods"},
-    "audit": {"errors", "extras", "losses", "nets", "metrics", "data", "methods", "training"},
+    "training": {"array_types", "errors", "losses", "nets", "metrics", "data", "methods"},
+    "audit": {"errors", "losses", "nets", "metrics", "data", "methods", "training"},
 }
 MAY_IMPORT["training"] |= {"lazy", "notebook", "options", "progress", "torch_internals"}
 MAY_IMPORT["audit"] |= {"array_types", "lazy", "notebook", "options", "progress"}

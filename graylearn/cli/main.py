@@ -13,9 +13,8 @@ from typer.core import TyperGroup
 import graylearn
 from graylearn.cli.apply import apply, tasks
 from graylearn.cli.check import check
-from graylearn.cli.duplicates import duplicates
 from graylearn.cli.errors import said
-from graylearn.cli.fit import audit, fit
+from graylearn.cli.fit import audit, duplicates, fit
 from graylearn.cli.mcp import mcp
 from graylearn.cli.options import ShortHelp
 from graylearn.cli.predict import export, predict

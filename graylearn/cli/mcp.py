@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 
 from graylearn.cli import options as flags
 from graylearn.errors import CheckpointError, DataError, GraylearnError, SettingsError
-from graylearn.extras import require
+from graylearn.lazy import require
 
 LOG, KIND = "decisions.jsonl", "log of decisions"
 MOST = 100

@@ -27,7 +27,7 @@ from graylearn.data.atomic import read_arrays, replacing
 from graylearn.data.inputs import as_samples
 from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, DataError, MissingExtraError, SettingsError
-from graylearn.extras import require
+from graylearn.lazy import require
 from graylearn.progress import progress_bar
 
 IMAGE_MODEL = "efficientnet-lite0"

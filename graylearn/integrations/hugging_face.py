@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from graylearn.audit import Audit
 from graylearn.data.atomic import replacing
 from graylearn.errors import DataError
-from graylearn.extras import require
+from graylearn.lazy import require
 from graylearn.losses import gray_loss
 from graylearn.training.recorder import Recorder, warn_of_what_went_before
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from graylearn.errors import SettingsError
-from graylearn.extras import require
 from graylearn.integrations.trees import gray_objective
+from graylearn.lazy import require
 
 
 class GrayLGBMClassifier(require("lightgbm", "hooks").LGBMClassifier):  # type: ignore[misc]

@@ -16,7 +16,7 @@ from typing import Any
 
 from graylearn.audit import Audit
 from graylearn.errors import DataError
-from graylearn.extras import require
+from graylearn.lazy import require
 from graylearn.training.recorder import Recorder, warn_of_what_went_before
 
 _NEEDED = ("ids", "logits", "labels")

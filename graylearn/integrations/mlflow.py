@@ -20,7 +20,7 @@ from graylearn.errors import SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.rejection import REJECT_AT, limit_at
 from graylearn.estimator.saving import write_classifier
-from graylearn.extras import require
+from graylearn.lazy import require
 
 KIND = "MLflow model"
 

@@ -25,7 +25,7 @@ from graylearn.errors import SettingsError
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.models import is_model
 from graylearn.estimator.rejection import REJECT_AT, limit_at
-from graylearn.extras import require
+from graylearn.lazy import require
 from graylearn.training.mlp import mlp_layers
 
 KIND = "ONNX model"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from graylearn.errors import MissingExtraError
-from graylearn.extras import require
+from graylearn.lazy import require
 from graylearn.training import Callback, EpochEnd
 
 

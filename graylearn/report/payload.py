@@ -24,8 +24,7 @@ from graylearn.audit.shares import shown_shares
 from graylearn.audit.verdict import DOUBTFUL
 from graylearn.data.labels import are_near
 from graylearn.errors import DataError
-from graylearn.report.beside import beside, needed, positions
-from graylearn.report.columns import odd_columns
+from graylearn.report.beside import beside, needed, odd_columns, positions
 from graylearn.report.data import ReportData
 from graylearn.report.previews import MAX_PICTURES, preview_blocks
 

@@ -19,7 +19,7 @@ from PIL import Image
 from graylearn.data import Samples
 from graylearn.data.images import as_rgb, upright
 from graylearn.errors import DataError
-from graylearn.report.columns import OddColumns, cell_text
+from graylearn.report.beside import OddColumns, cell_text
 from graylearn.report.data import Preview, ReportData
 
 THUMBNAIL = 160

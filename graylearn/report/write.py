@@ -1,4 +1,5 @@
-"""`write_report`: the page's own files and the payload, put together into one HTML file.
+"""`write_report`: what an audit and its samples give a page to show, and the page: its own files and the
+payload in one HTML file.
 
 The page allows itself nothing but what is in it: a Content-Security-Policy names the hashes of its one
 style sheet and its one script, pictures are data: addresses, and no address of any other kind is reachable.
@@ -10,17 +11,24 @@ import base64
 import hashlib
 import html
 import re
+import warnings
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
 from graylearn.audit import Audit
+from graylearn.audit.inputs import as_features
+from graylearn.data import Samples
+from graylearn.data.inputs import as_dense, as_rows, as_samples
 from graylearn.data.written import writing
 from graylearn.errors import DataError
 from graylearn.report.data import ReportData
-from graylearn.report.of_audit import data_of
 from graylearn.report.payload import build_payload, counts
-from graylearn.report.previews import to_json
+from graylearn.report.previews import preview_samples, to_json
 
 STYLES = ("report.css", "explorer.css", "team.css")
 """The page's style sheets, in the order in which they are joined into one."""
@@ -108,3 +116,72 @@ def _hash(source: str) -> str:
 def _plain(text: str) -> str:
     """Text for the static part of the page: escaped, without characters that HTML cannot hold."""
     return html.escape(re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]", "\ufffd", str(text)))
+
+
+_JUDGES = {
+    "held-out": "views that had not seen its label",
+    "history": "the network while it learned",
+    "predictions": "the model",
+}
+"""Who gave the probabilities of an audit, by its mode."""
+
+
+def data_of(audit: Audit, x: Any = None, **fields: Any) -> ReportData:
+    """What a page shows of an audit.
+
+    x: its samples as people know them; fields: of `ReportData`, in place of those that follow from these.
+    """
+    table = audit.table
+    names = [None if label is None else str(label) for label in table["suggested"]]
+    known: dict[str, Any] = {
+        "title": "Audit",
+        "table": table.assign(
+            id=audit.ids if audit.ids.dtype.kind in "iu" else audit.ids.astype(str),
+            label=[str(label) for label in table["label"]],
+            suggested=pd.Series(names, dtype=object),
+        ),
+        "classes": audit.classes,
+        "threshold": _threshold(audit),
+        "notes": audit.notes,
+        "contamination": audit.contamination,
+        "ranges": audit.ranges,
+        "look_first": audit.look_first,
+        "probabilities": audit.probabilities,
+        "judge": _JUDGES[audit.mode],
+        "confusions": audit.confusions,
+        "id_word": "row" if np.array_equal(audit.ids, np.arange(len(audit))) else "",
+    }
+    if x is not None:
+        samples = x if isinstance(x, Samples) else as_samples(as_dense(as_rows(x)), labelled=False)
+        if len(samples) != len(audit):
+            raise DataError(f"x has {len(samples)} samples, the audit {len(audit)}: give what was audited")
+        known |= {"previews": preview_samples(samples), "rows": rows_of(samples)}
+        if "features" not in fields and len(samples):
+            known["features"] = _likeness(samples)
+    return ReportData(**{**known, **fields})
+
+
+def _threshold(audit: Audit) -> float | None:
+    """The score from which on samples are flagged, where one score is the border."""
+    flagged, rest = audit.score[audit.suspected], audit.score[~audit.suspected]
+    if not len(flagged) or (len(rest) and rest.max() >= flagged.min()):
+        return None
+    return float(flagged.min())
+
+
+def rows_of(samples: Samples) -> pd.DataFrame | None:
+    """The rows of a table, or of numbers; None of other samples."""
+    x = samples.x
+    if samples.kind == "array" and x.ndim == 2:
+        return pd.DataFrame(x, columns=[str(column) for column in range(x.shape[1])])
+    return x if isinstance(x, pd.DataFrame) else None
+
+
+def _likeness(samples: Samples) -> NDArray[np.float32] | None:
+    """(N, D) numbers by which samples are alike; None of texts and of photos."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the audit told what is odd about its features
+        try:
+            return as_features(samples, len(samples))
+        except DataError:
+            return None

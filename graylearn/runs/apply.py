@@ -20,7 +20,7 @@ from graylearn.data.written import check_writable, writing
 from graylearn.errors import CheckpointError, DataError, Hint, SettingsError, first_few, meant
 from graylearn.paths import matching
 from graylearn.report import Decision
-from graylearn.report.tools import decisions_in
+from graylearn.report.decisions import decisions_in
 from graylearn.runs.folder import RunFolder, check_unchanged, other_images
 
 Suspects = Literal["keep", "drop", "suggested"]

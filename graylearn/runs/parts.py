@@ -33,7 +33,7 @@ from graylearn.data.order import row_numbers
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.inputs import InputEncoder
-from graylearn.extras import require
+from graylearn.lazy import require
 from graylearn.runs.fit import FITTED, OF_A_FIT, Fitted, FolderStages, fit_parts, make_classifier, tell_unused
 from graylearn.runs.folder import LABELS
 from graylearn.runs.pictures import looks_of, odd_pictures

@@ -21,9 +21,8 @@ from graylearn.data.atomic import replacing
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.networks import outputs_of
 from graylearn.report import Preview, image_preview, preview_samples
-from graylearn.report.of_audit import data_of, rows_of
 from graylearn.report.payload import fingerprint_of
-from graylearn.report.write import render
+from graylearn.report.write import data_of, render, rows_of
 from graylearn.runs.copies import among
 from graylearn.runs.crowd import crowd_among
 from graylearn.runs.fit import Fitted

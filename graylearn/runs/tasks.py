@@ -19,7 +19,7 @@ from graylearn.data.samples import Samples
 from graylearn.data.tables import ReadOptions
 from graylearn.data.written import check_writable, writing
 from graylearn.errors import DataWarning, SettingsError
-from graylearn.report import tools
+from graylearn.report import decisions as tools
 from graylearn.runs.apply import read_recorded
 from graylearn.runs.folder import RunFolder, check_unchanged
 from graylearn.runs.prepare import options_of

@@ -6,7 +6,7 @@ import io
 import re
 from typing import Any
 
-from graylearn.extras import require
+from graylearn.lazy import require
 from reproduction import names, paper
 from reproduction.page.evidence import Evidence, gain_of
 from reproduction.statistics import Interval

@@ -6,7 +6,7 @@ import pytest
 
 from graylearn.errors import DataError
 from graylearn.report import Decision
-from graylearn.report.tools import decisions_in, metadata, samples
+from graylearn.report.decisions import decisions_in, metadata, samples
 
 ROWS = [
     {"id": f"{label}/{name}.png", "label": label, "score": score, "kind": kind, "level": level,

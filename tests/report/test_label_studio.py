@@ -7,7 +7,7 @@ import pytest
 
 from graylearn.errors import DataError
 from graylearn.report import Decision
-from graylearn.report.tools import NONE, decisions_in, interface, tasks
+from graylearn.report.decisions import NONE, decisions_in, interface, tasks
 
 ROWS = [
     {"id": 7, "label": "cat", "score": 0.9, "suggested": "dog", "data": {"text": "woof"}},

@@ -6,8 +6,8 @@ from sklearn.datasets import load_digits
 
 import graylearn as gl
 from graylearn.errors import DataError
-from graylearn.report.of_audit import data_of
 from graylearn.report.payload import build_payload
+from graylearn.report.write import data_of
 
 X, Y = (part[:200] for part in load_digits(return_X_y=True))
 FOUND = gl.audit(X, Y)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from graylearn.data.formats._tables import Copied, check_not_empty, chosen_part, in_memory, quoted
 from graylearn.data.tables import ArrowTable, ReadOptions
 from graylearn.errors import DataError, told_as
-from graylearn.extras import require
+from graylearn.lazy import require
 from graylearn.paths import Limit
 
 _TABLES = "SELECT table_name, sql FROM duckdb_tables() WHERE schema_name = 'main' ORDER BY table_name"

@@ -11,7 +11,7 @@ from typing import Any
 from graylearn.data.formats._tables import Copied, chosen_part, in_memory, of_cells
 from graylearn.data.tables import ArrowTable, ReadOptions
 from graylearn.errors import told_as
-from graylearn.extras import require
+from graylearn.lazy import require
 from graylearn.paths import Limit
 
 

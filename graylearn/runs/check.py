@@ -34,10 +34,10 @@ from graylearn.data.samples import Samples
 from graylearn.data.written import writing
 from graylearn.errors import LONGEST, CheckpointError, SettingsError, counted
 from graylearn.estimator.card import plain
-from graylearn.runs.prepare import Prepared, files_of
+from graylearn.runs.prepare import Prepared, files_of, prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.start import find, take
+from graylearn.runs.start import find
 from graylearn.runs.verdicts import Found
 
 KIND, FORMAT = "file of accepted suspects", "graylearn accepted suspects"
@@ -182,7 +182,7 @@ def check(
         if kept is not None:
             check_place(kept)
         with progress.of_warnings(), TemporaryDirectory() as folder:
-            data = take(replace(settings, command="audit"), Path(cache or folder), progress)
+            data = prepare(replace(settings, command="audit"), Path(cache or folder), progress)
             judged = find(data, Path(folder), progress)
         problems = _problems(data, judged)
         found = Checked(

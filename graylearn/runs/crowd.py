@@ -28,7 +28,7 @@ from graylearn.data.table_samples import is_missing
 from graylearn.data.tables import RawTable, ReadOptions
 from graylearn.errors import DataError, SettingsError, are, counted
 from graylearn.runs.folder import RunFolder
-from graylearn.runs.prepare import options_of, prepare
+from graylearn.runs.prepare import is_large, options_of, prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
@@ -53,12 +53,11 @@ class Opinions:
 
 
 def with_consensus(
-    settings: RunSettings, folder: RunFolder, progress: RunProgress, *, by_views: bool = True
+    settings: RunSettings, folder: RunFolder, progress: RunProgress
 ) -> tuple[RunSettings, Crowd]:
     """Settings that read the consensus as the label, and what the annotators say together.
 
-    by_views: whether views of the samples, held in memory as a whole, are asked as well; of pixels they never
-    are, of which they would learn little.
+    Views of samples that are held in memory are asked as well; of pixels they would learn little.
     """
     found = opinions(settings)
     left = len(found.given)
@@ -71,7 +70,7 @@ def with_consensus(
     reading = replace(settings, annotators=(), annotations=None, split=None, separator=None)
     file, label, name = _written(found.table, crowd, settings, folder)
     reading = replace(reading, data=str(file), label=label, id=name, no_id=False)
-    if not by_views:
+    if is_large(settings) or is_large(reading):
         return reading, crowd
     alone = replace(reading, test=None, test_share=None, test_split=None)
     prepared = prepare(alone, folder.stages, RunProgress(quiet=True))

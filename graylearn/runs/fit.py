@@ -31,7 +31,7 @@ from graylearn.estimator.inputs import InputEncoder, is_images
 from graylearn.estimator.pipeline import Made, Run, Stage, Stages
 from graylearn.estimator.trainset import InParts, TrainingSet
 from graylearn.options import Learning
-from graylearn.runs.prepare import Prepared, encoded
+from graylearn.runs.prepare import FITTED, Prepared, encoded
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import CALLED, RunSettings
 from graylearn.training import Result, Settings
@@ -209,10 +209,6 @@ def test_labels(test: Samples, classifier: GrayClassifier) -> NDArray[np.int64]:
     if strange:
         raise DataError(f"the test set has the label {strange[0]!r}, which no training sample bears")
     return np.array([index[test.classes[k]] for k in test.y], dtype=np.int64)
-
-
-FITTED = 20_000
-"""Samples that an encoder is fitted to, at most."""
 
 
 def fit_parts(prepared: Prepared, whole: Whole, files: PartFiles, stages: FolderStages) -> Fitted:

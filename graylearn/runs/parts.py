@@ -26,82 +26,25 @@ from graylearn.audit.parts import (
     part_size,
     whole_of,
 )
-from graylearn.data.blocks import Blocks, are_large, open_blocks
-from graylearn.data.formats import FORMATS, NAMELESS
-from graylearn.data.labels import note_labels
+from graylearn.data.blocks import Blocks
+from graylearn.data.formats import FORMATS
 from graylearn.data.order import row_numbers
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError, Hint, SettingsError
+from graylearn.errors import DataError, Hint
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.lazy import require
-from graylearn.runs.fit import FITTED, OF_A_FIT, Fitted, FolderStages, fit_parts, make_classifier, tell_unused
-from graylearn.runs.folder import LABELS
+from graylearn.runs.fit import OF_A_FIT, Fitted, FolderStages, fit_parts, make_classifier, tell_unused
 from graylearn.runs.pictures import looks_of, odd_pictures
 from graylearn.runs.prepare import (
     Prepared,
     check_ids,
-    encoding_of,
-    options_of,
-    settled,
-    size_of,
-    test_set,
 )
 from graylearn.runs.progress import RunProgress
-from graylearn.runs.settings import RunSettings
 from graylearn.runs.verdicts import Found
 from graylearn.training.devices import choose
 
 _LOOK = 5 * 8
 """Bytes that are kept of what a picture looks like."""
-
-
-def is_large(settings: RunSettings) -> bool:
-    """Whether the data are read in parts: where told so, and of an audit by their number of rows too."""
-    told = settings.part_size is not None or settings.engine == "ray"
-    return told or (settings.command == "audit" and are_large(settings.data))
-
-
-def open_parts(settings: RunSettings, progress: RunProgress, source: Any = None) -> Prepared:
-    """Count the labels of the data, or of `source`, and learn how samples become features."""
-    if settings.test_share is not None and settings.command == "fit":
-        raise SettingsError("test_share holds samples out of a set that is read as a whole: name a test set")
-    size = size_of(settings)
-    options = options_of(settings, size, settings.split)
-    blocks = open_blocks(settings.data if source is None else source, options)
-    with progress.working("counting labels"):
-        counts = blocks.label_counts()
-    settings = settled(settings, origin := blocks.origin, list(counts.values()), progress)
-    if settings.features == "pixels":
-        raise SettingsError("images are audited in parts by features=embed: install graylearn[images]")
-    note_labels(tuple(counts), list(counts.values()))
-    with progress.working("learning how samples become features"):
-        if origin.kind == "table":
-            some = blocks.spread(FITTED, counts)
-        else:
-            some = next(blocks.read(tuple(counts))).samples
-        encoding = encoding_of(some, settings, size)
-        is_table = encoding.way == "columns"
-        table = InputEncoder.fitted(some.x, "keep", settings.id_like, some.y) if is_table else None
-    hashes, example = None, some.take(slice(0, 8))
-    if origin.path == NAMELESS:
-        fingerprint: dict[str, Any] = {LABELS: {str(label): count for label, count in counts.items()}}
-    else:
-        fingerprint, hashes = FORMATS[origin.form].fingerprint(Path(origin.path), blocks.names)
-    return Prepared(
-        settings=settings,
-        origin=origin,
-        encoding=encoding,
-        fingerprint=fingerprint,
-        shown=example,
-        train=example,
-        everything=example,
-        held_out=np.zeros(len(example), dtype=bool),
-        image_hashes=hashes,
-        test=test_set(settings, example, origin, size, progress),
-        blocks=blocks,
-        counts=tuple(counts.values()),
-        table=table,
-    )
 
 
 def find_in_parts(opened: Prepared, reading: Blocks, stages: Path, progress: RunProgress) -> Found:

@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from graylearn.data.blocks import Blocks
+from graylearn.data.blocks import Blocks, are_large, open_blocks
 from graylearn.data.embed import IMAGE_MODEL, TEXT_MODEL, embed_images, embed_text
-from graylearn.data.formats import FORMATS, Origin, format_of
+from graylearn.data.formats import FORMATS, NAMELESS, Origin, format_of
 from graylearn.data.images import CHANNELS
+from graylearn.data.labels import note_labels
 from graylearn.data.read import read_file, read_with_others
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
@@ -34,7 +35,7 @@ from graylearn.data.tables import (
 from graylearn.errors import DataError, SettingsError, are, counted, first_few
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.paths import matching
-from graylearn.runs.folder import Encoding, Source, other_images
+from graylearn.runs.folder import LABELS, Encoding, Source, other_images
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
@@ -104,24 +105,57 @@ class Prepared:
         return np.asarray(encoded(samples, self.encoding, self.settings, None).x, dtype=np.float32)
 
 
-def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepared:
-    """Read and encode the data of a run; slow embeddings are kept in the folder `cache`."""
-    path, size = local(settings.data), size_of(settings)
-    with progress.working(f"reading {path.name}"), format_of(path).still(path):
-        samples, origin, others = read_with_others(path, options_of(settings, size, settings.split))
-        check_ids(samples, path)
-        fingerprint, hashes = FORMATS[origin.form].fingerprint(path, samples.ids)
-        if hashes is not None:
-            origin = replace(origin, unread=tuple(other_images(path, samples.ids)))
-    settings = settled(settings, origin, samples.class_counts, progress)
-    if samples.groups is not None:
-        progress.say(f"{counted(len(np.unique(samples.groups)), 'group')} by {origin.columns.group!r}")
-    tell_doubts(samples, progress)
-    encoding = encoding_of(samples, settings, size)
-    progress.say(f"learning from {encoding.words}")
-    with progress.working(f"encoding {len(samples):,} samples"):
-        features = encoded(samples, encoding, settings, cache)
-    held_out, shown, train = _held_out(samples, settings), samples, features
+FITTED = 20_000
+"""Samples that an encoder is fitted to, at most, where not all are in memory."""
+
+
+def is_large(settings: RunSettings) -> bool:
+    """Whether the data are read in parts: where told so, and of an audit by their number of rows too."""
+    told = settings.part_size is not None or settings.engine == "ray"
+    return told or (settings.command == "audit" and are_large(settings.data))
+
+
+def prepare(settings: RunSettings, cache: Path, progress: RunProgress, source: Any = None) -> Prepared:
+    """The data of a run, or `source`, read and encoded as a whole, or opened to be read in blocks.
+
+    Slow embeddings of a whole set are kept in the folder `cache`.
+    """
+    size, others, table = size_of(settings), None, None
+    options = options_of(settings, size, settings.split)
+    blocks = _opened(settings, options, source)
+    if blocks is None:
+        samples, origin, others, fingerprint, hashes = _read_whole(settings, options, progress)
+        counts = samples.class_counts.tolist()
+    else:
+        with progress.working("counting labels"):
+            by_label = blocks.label_counts()
+        origin, counts = blocks.origin, list(by_label.values())
+    settings = settled(settings, origin, counts, progress)
+    if blocks is None:
+        if samples.groups is not None:
+            progress.say(f"{counted(len(np.unique(samples.groups)), 'group')} by {origin.columns.group!r}")
+        tell_doubts(samples, progress)
+        encoding = encoding_of(samples, settings, size)
+        progress.say(f"learning from {encoding.words}")
+        with progress.working(f"encoding {len(samples):,} samples"):
+            features = encoded(samples, encoding, settings, cache)
+        held_out = _held_out(samples, settings)
+    else:
+        if settings.features == "pixels":
+            raise SettingsError("images are audited in parts by features=embed: install graylearn[images]")
+        note_labels(tuple(by_label), counts)
+        with progress.working("learning how samples become features"):
+            is_table = origin.kind == "table"
+            some = blocks.spread(FITTED, by_label) if is_table else next(blocks.read(tuple(by_label))).samples
+            encoding = encoding_of(some, settings, size)
+            if encoding.way == "columns":
+                table = InputEncoder.fitted(some.x, "keep", settings.id_like, some.y)
+        fingerprint, hashes = {LABELS: {str(label): count for label, count in by_label.items()}}, None
+        if origin.path != NAMELESS:
+            fingerprint, hashes = FORMATS[origin.form].fingerprint(Path(origin.path), blocks.names)
+        samples = features = some.take(slice(0, 8))
+        held_out = np.zeros(len(samples), dtype=bool)
+    shown, train, test = samples, features, None
     if held_out.any():
         shown, train, test = samples.take(~held_out), features.take(~held_out), samples.take(held_out)
     return Prepared(
@@ -130,13 +164,41 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress) -> Prepar
         encoding=encoding,
         shown=shown,
         train=train,
-        test=test if held_out.any() else test_set(settings, samples, origin, size, progress),
+        test=test_set(settings, samples, origin, size, progress) if test is None else test,
         everything=samples,
         held_out=held_out,
         fingerprint=fingerprint,
         image_hashes=hashes,
         others=None if others is None else others[~held_out],
+        blocks=blocks,
+        counts=tuple(counts),
+        table=table,
     )
+
+
+def _opened(settings: RunSettings, options: ReadOptions, source: Any) -> Blocks | None:
+    """The data to be read in blocks; None of those that are read as a whole."""
+    if source is None and not is_large(settings):
+        return None
+    if settings.test_share is not None and settings.command == "fit":
+        raise SettingsError("test_share holds samples out of a set that is read as a whole: name a test set")
+    return open_blocks(settings.data if source is None else source, options)
+
+
+def _read_whole(
+    settings: RunSettings, options: ReadOptions, progress: RunProgress
+) -> tuple[Samples, Origin, pd.DataFrame | None, dict[str, Any], list[str] | None]:
+    """(samples, what was read, columns that no sample is made of, fingerprint, hash of each image)."""
+    if (words := tight(settings)) is not None:
+        progress.say(words)
+    path = local(settings.data)
+    with progress.working(f"reading {path.name}"), format_of(path).still(path):
+        samples, origin, others = read_with_others(path, options)
+        check_ids(samples, path)
+        fingerprint, hashes = FORMATS[origin.form].fingerprint(path, samples.ids)
+        if hashes is not None:
+            origin = replace(origin, unread=tuple(other_images(path, samples.ids)))
+    return samples, origin, others, fingerprint, hashes
 
 
 def size_of(settings: RunSettings) -> int:

@@ -28,9 +28,9 @@ from graylearn.runs.copies import copies_among
 from graylearn.runs.crowd import crowd_of_samples, with_consensus
 from graylearn.runs.fit import fit_stages
 from graylearn.runs.folder import RunFolder, check_same_data, writing
-from graylearn.runs.parts import find_in_parts, is_large, open_parts
+from graylearn.runs.parts import find_in_parts
 from graylearn.runs.pictures import looks_of, odd_pictures
-from graylearn.runs.prepare import Prepared, prepare, tight
+from graylearn.runs.prepare import Prepared, prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings, absolute
 from graylearn.runs.verdicts import FOUND, Found, summary_of, write_verdicts
@@ -95,8 +95,8 @@ def _made(
     began, crowd = time.perf_counter(), None
     reading = settings
     if settings.annotators or settings.annotations is not None:  # whose labels are brought together first
-        reading, crowd = with_consensus(settings, folder, progress, by_views=not is_large(settings))
-    data = take(reading, folder.stages, progress, source)
+        reading, crowd = with_consensus(settings, folder, progress)
+    data = prepare(reading, folder.stages, progress, source)
     if crowd is not None:  # with the settings that would repeat the run, not those that read the consensus
         data = replace(data, settings=replace(settings, features=data.settings.features))
     check_same_data(folder, data.origin.path, data.fingerprint)
@@ -138,15 +138,6 @@ def write_environment(folder: RunFolder, device: str | None) -> dict[str, Any]:
     }
     write_json(folder.environment, environment)
     return environment
-
-
-def take(settings: RunSettings, stages: Path, progress: RunProgress, source: Any = None) -> Prepared:
-    """The data of a run, or `source`, read as a whole, or opened to be read in blocks."""
-    if source is not None or is_large(settings):
-        return open_parts(settings, progress, source)
-    if (words := tight(settings)) is not None:
-        progress.say(words)
-    return prepare(settings, stages, progress)
 
 
 def find(prepared: Prepared, stages: Path, progress: RunProgress) -> Found:

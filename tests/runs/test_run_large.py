@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
 from graylearn.audit import parts
+from graylearn.data.blocks import open_blocks
 from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import saving
@@ -259,7 +260,7 @@ def test_copies_are_found_across_parts(tmp_path):
 def test_data_that_cannot_be_read_in_blocks_say_so(tmp_path):
     np.savez(tmp_path / "few.npz", x=np.eye(2), y=[0, 1])
     with pytest.raises(DataError, match="which is read as a whole"):
-        run_parts.open_blocks(tmp_path / "few.npz", ReadOptions())
+        open_blocks(tmp_path / "few.npz", ReadOptions())
     settings = RunSettings(data=str(tmp_path / "few.csv"), part_size=1000, test_share=0.2)
     with pytest.raises(SettingsError, match="read as a whole: name a test set"):
         run(settings, tmp_path / "run", progress=RunProgress(quiet=True))

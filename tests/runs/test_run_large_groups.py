@@ -8,6 +8,7 @@ from graylearn.audit import parts
 from graylearn.errors import DataError
 from graylearn.runs import RunProgress, RunSettings, run
 from graylearn.runs import parts as run_parts
+from graylearn.runs.prepare import prepare
 
 ROWS, QUIET = 600, RunProgress(quiet=True)
 
@@ -34,7 +35,7 @@ def settings_of(folder, **others):
 
 def dealt(settings, folder):
     """The parts of the data, after their samples were dealt."""
-    opened = run_parts.open_parts(settings, QUIET)
+    opened = prepare(settings, folder, QUIET)
     dealing = parts.Dealing.of(opened.counts, settings.part_size, settings.seed)
     files = parts.PartFiles(folder, dealing.parts)
     run_parts.deal(opened, opened.blocks, dealing, files, QUIET)

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,6 @@ import pytest
 from PIL import Image
 
 from graylearn.runs import RunProgress, RunSettings, run
-from graylearn.runs.parts import open_parts
 from graylearn.runs.prepare import prepare
 from graylearn.runs.verdicts import apply_command
 
@@ -114,7 +114,7 @@ def test_a_column_that_tells_the_label_and_labels_that_look_measured_are_told(tm
     run(settings, tmp_path / "run", progress=RunProgress())
     in_parts = RunProgress(quiet=True)
     with in_parts.of_warnings():
-        open_parts(settings, in_parts)
+        prepare(replace(settings, part_size=100), tmp_path, in_parts)
     terminal, log = capsys.readouterr().err, (tmp_path / "run" / "run.log").read_text()
     for note in (
         "column 'code' alone tells the label of 100.0% of the rows; if it was made from the label",

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -125,9 +124,6 @@ LAB_TABLES = {"team.md": {"annotators": table}}
 
 
 def main() -> None:
-    parser = record.parser(__doc__, RESULTS)
-    parser.add_argument("--data", type=Path, required=True, help="folder of cifar-10n")
-    parser.add_argument("--features", type=Path, required=True, help="folder of the features")
-    args = parser.parse_args()
+    args = record.parser(__doc__, RESULTS, "data", "features").parse_args()
     cells = [{"crowd": crowd, "seed": seed} for seed in args.seeds for crowd in CROWDS]
     record.sweep("annotators", args.out, cells, partial(measure, args=args))

@@ -11,7 +11,6 @@ Repeats are interleaved, and medians are told.
 
 from __future__ import annotations
 
-import shutil
 import statistics
 import subprocess
 import sys
@@ -40,18 +39,14 @@ for path in sys.stdin.read().splitlines():
 """
 
 
-def seconds(work: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def interleaved(repeats: int, **works: Callable[[], Any]) -> dict[str, float]:
     """The median seconds of each, taken in turns so that a busy machine slows all alike."""
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
         for name, work in works.items():
-            times[name].append(seconds(work))
+            began = time.perf_counter()
+            work()
+            times[name].append(time.perf_counter() - began)
     return {name: round(statistics.median(values), 4) for name, values in times.items()}
 
 
@@ -103,21 +98,17 @@ def pillow_loop(paths: list[Path], size: int, workers: int) -> None:
             raise RuntimeError("the Pillow loop failed")
 
 
-def measure_images(count: int, side: int, size: int, workers: int, repeats: int) -> dict[str, Any]:
+def measure_images(count: int, side: int, repeats: int, size: int = 64, workers: int = 2) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        cache = Path(folder) / "cache"
         (Path(folder) / "images").mkdir()
         paths = make_jpegs(Path(folder) / "images", count, side)
 
         def first_pass() -> None:
-            cache_images(paths, size=size, folder=cache, workers=workers)
+            cache_images(paths, size=size, folder=Path(tempfile.mkdtemp(dir=folder)), workers=workers)
 
-        times: dict[str, list[float]] = {"pillow": [], "first_pass": []}
-        for _ in range(repeats):
-            shutil.rmtree(cache, ignore_errors=True)
-            times["pillow"].append(seconds(lambda: pillow_loop(paths, size, workers)))
-            times["first_pass"].append(seconds(first_pass))
-    medians = {name: round(statistics.median(values), 4) for name, values in times.items()}
+        medians = interleaved(
+            repeats, pillow=lambda: pillow_loop(paths, size, workers), first_pass=first_pass
+        )
     return record(
         "image-cache",
         images=count,
@@ -148,11 +139,9 @@ def main() -> None:
     parser = described(__doc__)
     parser.add_argument("--arrhythmia", type=Path, help="mitbih_train.csv.gz")
     parser.add_argument("--images", type=int, default=10_000)
-    parser.add_argument("--size", type=int, default=64)
-    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     if options.arrhythmia:
         append(measure_table(options.arrhythmia, options.repeats), OUT)
     for side in (128, 400):
-        append(measure_images(options.images, side, options.size, options.workers, options.repeats), OUT)
+        append(measure_images(options.images, side, options.repeats), OUT)

@@ -132,8 +132,6 @@ LAB_TABLES = {"team.md": {"duplicates": table}}
 
 
 def main() -> None:
-    parser = record.parser(__doc__, RESULTS)
-    parser.add_argument("--images", type=Path, required=True, help="folder of the photos")
-    args = parser.parse_args()
+    args = record.parser(__doc__, RESULTS, "images").parse_args()
     cells = [{"photos": photos, "seed": seed} for seed in args.seeds for photos in PHOTO_SETS]
     record.sweep("duplicates", args.out, cells, partial(measure, folder=args.images))

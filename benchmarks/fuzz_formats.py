@@ -23,6 +23,7 @@ from benchmarks.fuzz_mutate import changed, damaged
 from graylearn.report.decisions import NONE, decisions_in, tasks
 
 Case = Callable[[Random], None]
+Make = Callable[[Path], Case]
 PETS = pd.DataFrame(
     {
         "size": [1.5, 2.5, 3, 4, 5, 6],
@@ -198,3 +199,13 @@ def label_studio(folder: Path) -> Case:
             assert isinstance(each.id, str)
 
     return case
+
+
+FORMATS: dict[str, Make] = {
+    "read compressed": read_compressed,
+    "read excel": read_excel,
+    "read sqlite": read_sqlite,
+    "read duckdb": read_duckdb,
+    "read hugging face": read_hugging_face,
+    "label studio": label_studio,
+}

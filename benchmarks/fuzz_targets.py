@@ -13,7 +13,6 @@ import json
 import pickle
 import struct
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,19 +26,7 @@ import torch
 from PIL import Image
 
 import graylearn as gl
-from benchmarks.fuzz_formats import (
-    PETS,
-    PLAIN,
-    check_samples,
-    label_studio,
-    of_file,
-    of_folder,
-    read_compressed,
-    read_duckdb,
-    read_excel,
-    read_hugging_face,
-    read_sqlite,
-)
+from benchmarks.fuzz_formats import FORMATS, PETS, PLAIN, Case, Make, check_samples, of_file, of_folder
 from benchmarks.fuzz_loss import loss
 from benchmarks.fuzz_mutate import VALUES, changed, damaged
 from graylearn.data.images import UnreadableImageError, decode_image
@@ -50,8 +37,6 @@ from graylearn.training.checkpoint import NAME, _checksum, load_checkpoint
 from graylearn.training.history import History
 from reproduction.catalog.safe_pickle import load_plain_pickle
 
-Case = Callable[[Random], None]
-Make = Callable[[Path], Case]
 ALLOWED: tuple[type[Exception], ...] = (GraylearnError, UnreadableImageError)
 """How a case may end that does not end in right data: in one sentence."""
 
@@ -292,16 +277,11 @@ def decisions(folder: Path) -> Case:
     return of_file(path, end)
 
 
-TARGETS: dict[str, Make] = {
+TARGETS: dict[str, Make] = FORMATS | {
     "read text": read_text,
-    "read compressed": read_compressed,
     "read parquet": read_parquet,
     "read feather": read_feather,
     "read npz": read_npz,
-    "read excel": read_excel,
-    "read sqlite": read_sqlite,
-    "read duckdb": read_duckdb,
-    "read hugging face": read_hugging_face,
     "images": images,
     "pickles": pickles,
     "model": model,
@@ -310,7 +290,6 @@ TARGETS: dict[str, Make] = {
     "checkpoint": checkpoints,
     "settings": settings,
     "decisions": decisions,
-    "label studio": label_studio,
     "loss": loss,
 }
 """Every target by its name."""

@@ -112,7 +112,7 @@ def measure(name: str, noise: str, seed: int, held: Grouped) -> Iterator[record.
 
 def main() -> None:
     """Measure all that is not measured yet."""
-    asked = record.asked_of_data(__doc__, RESULTS, 2)
+    asked = record.parser(__doc__, RESULTS, "data", seeds=2).parse_args()
     for name, make in SETS.items():
         cells = [{"name": name, "noise": noise, "seed": seed} for noise in NOISES for seed in asked.seeds]
         record.sweep("groups", asked.out, cells, partial(measure, held=make(asked.data)))

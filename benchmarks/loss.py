@@ -171,7 +171,7 @@ def compare(options: argparse.Namespace) -> None:
                 "loss", rows=rows_, classes=classes, dtype=name, device="cuda", logits=kind, loss=who,
                 **found, floor_s=floor, copy_bytes_per_s=copy, triton=importlib.metadata.version("triton"),
             )  # fmt: skip
-            append(row, options.out)
+            append(row, RESULTS / "loss.jsonl")
 
 
 def table() -> str:
@@ -203,7 +203,6 @@ def main() -> None:
     parser.add_argument("--sizes", default=SIZES, help=f"NxK,...; default {SIZES}")
     parser.add_argument("--dtypes", default="float32,bfloat16")
     parser.add_argument("--logits", choices=["normal", "peaked"], default="normal")
-    parser.add_argument("--out", default=RESULTS / "loss.jsonl")
     options = parser.parse_args()
     options.sizes = [tuple(int(n) for n in size.split("x")) for size in options.sizes.split(",")]
     options.dtypes = options.dtypes.split(",")

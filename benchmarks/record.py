@@ -48,19 +48,14 @@ def described(text: str | None) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
-def parser(text: str | None, out: Path, seeds: int = 5) -> argparse.ArgumentParser:
-    """The options of every measurement over seeds: `seeds`, `out`."""
+def parser(text: str | None, out: Path, *folders: str, seeds: int = 5) -> argparse.ArgumentParser:
+    """The options of every measurement over seeds: `seeds`, `out`, and the folders that it reads."""
     made = described(text)
     made.add_argument("--seeds", nargs="+", type=int, default=list(range(seeds)))
     made.add_argument("--out", type=Path, default=out)
+    for folder in folders:
+        made.add_argument(f"--{folder}", type=Path, required=True)
     return made
-
-
-def asked_of_data(text: str | None, out: Path, seeds: int) -> argparse.Namespace:
-    """What a measurement on files was asked for: `data` too."""
-    made = parser(text, out, seeds)
-    made.add_argument("--data", type=Path, required=True)
-    return made.parse_args()
 
 
 def sweep(experiment: str, out: Path, cells: Iterable[Row], measure: Callable[..., Iterable[Row]]) -> None:

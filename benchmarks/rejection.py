@@ -23,7 +23,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from itertools import product
-from pathlib import Path
 from statistics import mean
 from typing import Any
 
@@ -153,9 +152,7 @@ LAB_TABLES = {"team.md": {"rejection": table}}
 
 
 def main() -> None:
-    parser = record.parser(__doc__, RESULTS)
-    parser.add_argument("--data", type=Path, required=True, help="folder of the tables")
-    parser.add_argument("--features", type=Path, required=True, help="folder of the features")
+    parser = record.parser(__doc__, RESULTS, "data", "features")
     parser.add_argument("--cells", nargs="+", default=list(cells.CELLS), choices=list(cells.CELLS))
     args = parser.parse_args()
     tried = product(args.cells, SETTINGS, args.seeds)

@@ -106,9 +106,11 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - began, found
 
 
-def beside_cleanlab(x: np.ndarray, y: np.ndarray, bad: np.ndarray, device: str) -> Row:
+def measure_cleanlab(n: int, device: str) -> Row:
     """Seconds and average precision of the audit, and of cleanlab by logistic regression in five folds."""
     from cleanlab.filter import find_label_issues
+
+    x, y, bad = clouds(n)
 
     def theirs() -> np.ndarray:
         model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
@@ -120,14 +122,10 @@ def beside_cleanlab(x: np.ndarray, y: np.ndarray, bad: np.ndarray, device: str) 
     mine, found = seconds(lambda: gl.audit(x, y, device=device))
     taken, quality = seconds(theirs)
     return {
-        "samples": len(y), "cpu_seconds": mine, "ap": float(average_precision_score(bad, found.score)),
+        "cpu_seconds": mine, "ap": float(average_precision_score(bad, found.score)),
         "cleanlab_cpu_seconds": taken, "cleanlab_ap": float(average_precision_score(bad, -quality)),
         "ratio": mine / taken, "peak_mb": peak_mb(),
     }  # fmt: skip
-
-
-def measure_cleanlab(n: int, device: str) -> Row:
-    return beside_cleanlab(*clouds(n), device)  # type: ignore[call-arg]
 
 
 def measure_classes(n: int, device: str, classes: int = 5000) -> Row:

@@ -196,9 +196,7 @@ LAB_TABLES = {"test-time.md": {"scores": of_scores, "methods": of_methods}}
 
 
 def main() -> None:
-    parser = record.parser(str(__doc__), RESULTS)
-    parser.add_argument("--features", type=Path, required=True, help="folder of the features")
-    args = parser.parse_args()
+    args = record.parser(__doc__, RESULTS, "features").parse_args()
     tried = itertools.product(SETS, SETTINGS, args.seeds, METHODS)
     cells = [dict(zip(("set", "setting", "seed", "method"), each, strict=True)) for each in tried]
     cells = [c for c in cells if c["set"] != "digits" or not c["method"].endswith("known")]

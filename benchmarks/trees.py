@@ -11,8 +11,8 @@ most 4,000 too. Default parameters, one thread.
     hgb, hgb+refine          scikit-learn's boosted trees; GrayClassifier(network="trees", refine=True)
     gl oracle, hgb oracle    on the samples that belong, with their true labels
 
-The refined networks learn what gl.audit(X, y) believes, the refined trees what gl.audit(X, y, model=...)
-does. A later run adds missing rows.
+The refined networks learn what an audit believes, the refined trees what an audit by trees does. A later run
+adds missing rows.
 """
 
 from __future__ import annotations
@@ -32,9 +32,6 @@ import graylearn as gl
 from benchmarks import audit_cells as cells
 from benchmarks import record
 from benchmarks.audit_cells import Setting, Split
-from graylearn.estimator.fitting import planned
-from graylearn.estimator.networks import logits_of
-from graylearn.estimator.pipeline import Stage, Stages
 from reproduction.catalog import load
 
 NAMES = ("skyserver", "stellar", "speech", "wine", "iris", "wineqt", "abalone", "digits", "arrhythmia")
@@ -74,47 +71,20 @@ def hgb(split: Split) -> Any:
 METHODS = ("gl", "gl+refine", "hgb", "hgb+refine", "gl oracle", "hgb oracle")
 
 
-class Given(Stages):
-    """Stages of a pipeline whose audit was made before."""
-
-    def __init__(self, audit: gl.Audit) -> None:
-        self.audit = audit
-
-    def keep(self, stage: Stage, make: Callable[[], Any]) -> Any:
-        return self.audit if stage == "audit" else make()
-
-
-class Fitted:
-    """A fit by our pipeline on an audit made before, without the folds that only `reject_at` reads."""
-
-    def __init__(
-        self, split: Split, x: np.ndarray, y: np.ndarray, audit: gl.Audit | None = None, **parameters: Any
-    ) -> None:
-        way: dict[str, Any] = {"audit": None} if audit is None else {"refine": True}
-        self.made = gl.GrayClassifier(random_state=split.seed, device="cpu", **way, **parameters)
-        stages = Stages() if audit is None else Given(audit)
-        self.result = planned(self.made, x, y, stages=stages).run()
-
-    def predict(self, x: np.ndarray) -> np.ndarray:
-        rows = self.made.encoder_.transform(x)
-        return logits_of(self.result.network, rows, self.result.preparation).argmax(axis=1)
-
-
 def fits(split: Split) -> dict[str, Callable[[], Any]]:
     """What to fit, by name."""
     clean = split.data.clean()
     true = np.asarray(clean.x), clean.y
 
-    def refined(model: Any, **parameters: Any) -> Fitted:
-        audit = gl.audit(split.x, split.y, model=model, seed=split.seed)
-        return Fitted(split, split.x, split.y, audit, **parameters)
+    def ours(**parameters: Any) -> gl.GrayClassifier:
+        return gl.GrayClassifier(random_state=split.seed, device="cpu", **parameters)
 
     return {
-        "gl": lambda: Fitted(split, split.x, split.y),
-        "gl+refine": lambda: refined(None),
+        "gl": lambda: ours(audit=None).fit(split.x, split.y),
+        "gl+refine": lambda: ours(refine=True).fit(split.x, split.y),
         "hgb": lambda: hgb(split).fit(split.x, split.y),
-        "hgb+refine": lambda: refined(hgb(split), network=hgb(split)),
-        "gl oracle": lambda: Fitted(split, *true),
+        "hgb+refine": lambda: ours(network=hgb(split), refine=True).fit(split.x, split.y),
+        "gl oracle": lambda: ours(audit=None).fit(*true),
         "hgb oracle": lambda: hgb(split).fit(*true),
     }
 
@@ -172,9 +142,7 @@ LAB_TABLES = {
 
 
 def main() -> None:
-    parser = record.parser(str(__doc__), RESULTS)
-    parser.add_argument("--data", type=Path, default=Path("data"))
-    args = parser.parse_args()
+    args = record.parser(__doc__, RESULTS, "data").parse_args()
     tried = itertools.product(NAMES, SIZES, SETTINGS, args.seeds, METHODS)
     named = "table", "size", "setting", "seed", "method"
     cells = [

@@ -76,7 +76,7 @@ def fit(**given: Any) -> None:
 
 @flags.with_settings("refine", *Measuring.__annotations__, like=_run)
 def audit(**given: Any) -> None:
-    """Only find the samples that do not belong: audit.csv, and report.html to decide on them.
+    """Find the samples that do not belong where their label puts them, and write report.html to decide in.
 
     Examples:
 

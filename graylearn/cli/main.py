@@ -39,7 +39,7 @@ class _Words(TyperGroup):
 
 app = typer.Typer(
     cls=_Words,
-    help="Learn from dirty training sets, and find the samples that do not belong.",
+    help="Find the wrong labels of a dataset and the samples of no class, and learn in spite of them.",
     epilog="Exit codes: 0 done, 1 an error said in one sentence, 2 wrong usage, 3 the run folder is taken, "
     "4 a check does not pass, 130 Ctrl-C, 143 SIGTERM.",
     no_args_is_help=True,
@@ -48,11 +48,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command("fit", cls=ShortHelp)(fit)
 app.command("audit", cls=ShortHelp)(audit)
+app.command("apply")(apply)
+app.command("fit", cls=ShortHelp)(fit)
 app.command("predict")(predict)
 app.command("export")(export)
-app.command("apply")(apply)
 app.command("check", cls=ShortHelp)(check)
 app.command("duplicates", cls=ShortHelp)(duplicates)
 app.command("tasks")(tasks)

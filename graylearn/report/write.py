@@ -95,14 +95,13 @@ def render(data: ReportData) -> bytes:
 def summary(data: ReportData) -> str:
     """The finding in one sentence, readable also where no script runs."""
     found, n = counts(data), len(data)
-    suspects = int(data.table["suspected"].sum())
-    if not suspects:
-        return f"None of the {n:,} samples was flagged."
-    do, them = ("does", "it") if suspects == 1 else ("do", "them")
-    return (
-        f"{suspects:,} of {n:,} samples {do} not seem to belong where the label puts {them}: "
-        f"{found['mislabelled']:,} mislabelled, {found['ood']:,} of no class."
-    )
+    words = {"mislabelled": ("look", "mislabelled"), "ood": ("seem", "to belong to no class")}
+    parts = [
+        f"{found[kind]:,} {verb}{'s' * (found[kind] == 1)} {rest}"
+        for kind, (verb, rest) in words.items()
+        if found[kind]
+    ]
+    return f"Of {n:,} samples {' and '.join(parts)}." if parts else f"None of the {n:,} samples was flagged."
 
 
 def _page_file(name: str) -> str:

@@ -107,7 +107,7 @@ def _check_usage_and_help(told):
     assert "'--clip-norm': '1,5' is not a number, such as 0.5" in told[5][2]
     assert "No such option: --test (it is an option of fit, check, duplicates)" in told[6][2]
     assert "'--label' requires an argument. " in told[7][2]
-    assert "No such command 'train'; the commands are fit, audit," in told[8][2]
+    assert "No such command 'train'; the commands are audit, apply," in told[8][2]
     told = told[9:]
     assert "130 Ctrl-C" in told[0][1]
     assert all("graylearn" in shown and "Examples:" in shown for _, shown, _ in told[1:5])

@@ -9,6 +9,7 @@ With `cache=` the vectors are kept in a folder, by the content of each sample, t
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import time
 from collections.abc import Callable, Sequence
@@ -60,19 +61,17 @@ def embed_images(
     pixels = samples.x
     _check_positive(batch_size=batch_size, **({} if size is None else {"size": size}))
 
-    def compute(some: np.ndarray, keep: Keep | None = None) -> np.ndarray:
-        where = _device(device)
-        features, trained_size = _image_network(model, where)
+    @functools.cache
+    def network() -> tuple[Callable[[Tensor], Tensor], int]:
+        return _image_network(model, _device(device))
+
+    def embed(some: np.ndarray) -> np.ndarray:
+        features, trained_size = network()
         side = size or min(trained_size, max(128, 4 * max(pixels.shape[1:3])))
-
-        def embed(rows: Sequence[int]) -> np.ndarray:
-            batch = _as_nchw(some[rows[0] : rows[-1] + 1]).to(where)
-            return features(_resized(batch, side)).float().cpu().numpy()
-
-        return _in_batches(f"Embedding images with {model}", range(len(some)), batch_size, embed, keep)
+        return features(_resized(_as_nchw(some).to(_device(device)), side)).float().cpu().numpy()
 
     settings = ("image", model, size, pixels.shape[1:])
-    return compute(pixels) if cache is None else pooled(pixels, settings, cache, compute)
+    return embedded(pixels, embed, f"Embedding images with {model}", batch_size, cache, settings)
 
 
 def embed_text(
@@ -92,36 +91,75 @@ def embed_text(
         raise DataError(f"texts are of kind {samples.kind!r}; expected a list of str")
     _check_positive(batch_size=batch_size)
 
-    def compute(some: np.ndarray, keep: Keep | None = None) -> np.ndarray:
-        encode = _text_encoder(model, _device(device))
-        # Texts of like length share a batch, so that little of it is padding.
-        order = sorted(range(len(some)), key=lambda index: len(some[index]))
+    @functools.cache
+    def encoder() -> Callable[[list[str]], np.ndarray]:
+        return _text_encoder(model, _device(device))
 
-        def embed(rows: Sequence[int]) -> np.ndarray:
-            return encode([some[row] for row in rows])
+    def embed(some: np.ndarray) -> np.ndarray:
+        return encoder()(some.tolist())
 
-        return _in_batches(f"Embedding texts with {model}", order, batch_size, embed, keep)
-
-    return compute(samples.x) if cache is None else pooled(samples.x, ("text", model), cache, compute)
+    return embedded(samples.x, embed, f"Embedding texts with {model}", batch_size, cache, ("text", model))
 
 
-def _in_batches(
+SECONDS = 20.0
+"""After how long features are written while samples are embedded, should the run be killed; at least twenty
+times what writing them took, since the file grows."""
+_Features = dict[bytes, NDArray[np.float32]]
+
+
+def embedded(
+    x: np.ndarray,
+    embed: Callable[[np.ndarray], np.ndarray],
     what: str,
-    order: Sequence[int],
     batch_size: int,
-    embed: Callable[[Sequence[int]], np.ndarray],
-    keep: Keep | None,
-) -> np.ndarray:
-    """(N, D) float32 what `embed` gives for all rows, asked in this order."""
-    parts = []
-    with progress_bar(what, len(order)) as advance:
-        for start in range(0, len(order), batch_size):
-            rows = order[start : start + batch_size]
-            parts.append(embed(rows))
-            if keep is not None:
-                keep(rows, parts[-1])
-            advance(len(rows))
-    return np.concatenate(parts, dtype=np.float32)[np.argsort(order)]
+    folder: str | Path | None,
+    settings: object,
+) -> NDArray[np.float32]:
+    """(N, D) float32 what `embed` gives for batches of the samples x, equal ones once.
+
+    Those of an earlier call come from a file in the folder, if one is given. settings: all else that the
+    features depend on.
+    """
+    named = f"features-{hashlib.sha256(repr(settings).encode()).hexdigest()[:16]}.npz"
+    file = None if folder is None else Path(folder) / named
+    known, due = _read(file), time.monotonic() + SECONDS
+    digests = [hashlib.sha256(as_bytes(each)).digest()[:16] for each in x]
+    missing = {digest: row for row, digest in reversed([*enumerate(digests)]) if digest not in known}
+    # texts of like length share a batch, so that little of it is padding
+    rows = sorted(missing.values(), key=lambda row: (len(x[row]), row))
+    try:
+        with progress_bar(what, len(rows)) as advance:
+            for some in (rows[start : start + batch_size] for start in range(0, len(rows), batch_size)):
+                known.update(zip((digests[row] for row in some), embed(x[some]), strict=True))
+                advance(len(some))
+                if (begun := time.monotonic()) >= due:
+                    _write(file, known)
+                    due = time.monotonic() + max(SECONDS, 20 * (time.monotonic() - begun))
+    finally:  # also of Ctrl-C
+        if missing:
+            _write(file, known)
+    return np.stack([known[digest] for digest in digests]).astype(np.float32, copy=False)
+
+
+def as_bytes(sample: Any) -> bytes:
+    """What a text or an image is known again by."""
+    is_array = isinstance(sample, np.ndarray)
+    return sample.tobytes() if is_array else str(sample).encode("utf-8", "surrogatepass")
+
+
+def _read(file: Path | None) -> _Features:
+    """The features by what they are of; none where there is no file, or it is damaged."""
+    with suppress(OSError, ValueError):
+        saved = {} if file is None else read_arrays(file, ("digests", "features"))
+        return dict(zip(map(bytes, saved["digests"]), saved["features"], strict=True)) if saved else {}
+    return {}
+
+
+def _write(file: Path | None, known: _Features) -> None:
+    if known and file is not None:
+        codes = np.frombuffer(b"".join(known), dtype=np.uint8).reshape(len(known), -1)
+        with replacing(file) as partial, partial.open("wb") as opened:
+            np.savez(opened, digests=codes, features=np.stack(list(known.values())))
 
 
 def _image_network(name: str, device: torch.device) -> tuple[Callable[[Tensor], Tensor], int]:
@@ -223,64 +261,3 @@ def _resized(batch: Tensor, side: int) -> Tensor:
     shrinks = max(batch.shape[-2:]) > side
     resized = F.interpolate(batch, size=(side, side), mode="bicubic", antialias=shrinks)
     return resized.clamp(0, 255)  # bicubic overshoots
-
-
-SECONDS = 20.0
-"""After how long features are written while samples are embedded, should the run be killed; at least twenty
-times what writing them took, since the file grows."""
-Keep = Callable[[Sequence[int], NDArray[np.float32]], None]
-"""Called with each batch as soon as it is embedded: which rows (n,) it holds, and their vectors (n, D)."""
-_Features = dict[bytes, NDArray[np.float32]]
-
-
-def pooled(
-    x: Any, settings: object, folder: str | Path, embed: Callable[[Any, Keep], NDArray[np.float32]]
-) -> NDArray[np.float32]:
-    """(N, D) what `embed` gives for the samples x, those of an earlier call from a file in the folder.
-
-    settings: all else that the features depend on.
-    """
-    file = Path(folder) / f"features-{hashlib.sha256(repr(settings).encode()).hexdigest()[:16]}.npz"
-    known, due = _read(file), time.monotonic() + SECONDS
-    digests = [hashlib.sha256(as_bytes(each)).digest()[:16] for each in x]
-    missing: dict[bytes, int] = {}
-    for index, digest in enumerate(digests):
-        if digest not in known:
-            missing.setdefault(digest, index)
-    codes = list(missing)
-
-    def keep(rows: Sequence[int], vectors: NDArray[np.float32]) -> None:
-        nonlocal due
-        known.update((codes[row], vector) for row, vector in zip(rows, vectors, strict=True))
-        if (begun := time.monotonic()) >= due:
-            _write(file, known)
-            due = time.monotonic() + max(SECONDS, 20 * (time.monotonic() - begun))
-
-    if missing:
-        try:
-            some = x if len(missing) == len(x) else x[list(missing.values())]
-            known.update(zip(codes, embed(some, keep), strict=True))
-        finally:  # also of Ctrl-C
-            _write(file, known)
-    return np.stack([known[digest] for digest in digests]).astype(np.float32, copy=False)
-
-
-def as_bytes(sample: Any) -> bytes:
-    """What a text or an image is known again by."""
-    is_array = isinstance(sample, np.ndarray)
-    return sample.tobytes() if is_array else str(sample).encode("utf-8", "surrogatepass")
-
-
-def _read(file: Path) -> _Features:
-    """The features by what they are of; none where there is no file, or it is damaged."""
-    with suppress(OSError, ValueError):
-        saved = read_arrays(file, ("digests", "features"))
-        return dict(zip(map(bytes, saved["digests"]), saved["features"], strict=True))
-    return {}
-
-
-def _write(file: Path, known: _Features) -> None:
-    if known:
-        codes = np.frombuffer(b"".join(known), dtype=np.uint8).reshape(len(known), -1)
-        with replacing(file) as partial, partial.open("wb") as opened:
-            np.savez(opened, digests=codes, features=np.stack(list(known.values())))

@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 
-from graylearn.data.embed import pooled
+from graylearn.data.embed import embedded
 
 
 def texts(*lines):
     return np.array(lines, dtype=object)
+
+
+def pooled(lines, settings, folder, embed, batch_size=9):
+    return embedded(lines, embed, "embedding", batch_size, folder, settings)
 
 
 @pytest.fixture
@@ -15,7 +19,7 @@ def asked():
     """What was embedded, and an embedding that keeps it."""
     seen = []
 
-    def embed(some, keep):
+    def embed(some):
         seen.append(list(some))
         return np.array([[len(line), ord(line[0])] for line in some], dtype=np.float32)
 
@@ -47,13 +51,14 @@ def test_a_damaged_file_is_made_anew(tmp_path, asked):
 def test_what_was_embedded_is_kept_when_it_is_stopped(tmp_path, asked):
     seen, embed = asked
 
-    def stopped(some, keep):
-        keep([2, 0], embed(some[[2, 0]], keep))
-        raise KeyboardInterrupt
+    def stopped(some):
+        if seen:
+            raise KeyboardInterrupt
+        return embed(some)
 
     lines = texts("one", "two", "one", "three", "four")  # a copy is embedded once
     with pytest.raises(KeyboardInterrupt):
-        pooled(lines, "m", tmp_path / "cache", stopped)
-    found = pooled(lines, "m", tmp_path / "cache", embed)
-    assert seen == [["three", "one"], ["two", "four"]]
+        pooled(lines, "m", tmp_path / "cache", stopped, batch_size=2)
+    found = pooled(lines, "m", tmp_path / "cache", embed, batch_size=2)
+    assert seen == [["one", "two"], ["four", "three"]]
     assert found[:, 0].tolist() == [3, 3, 3, 5, 4]

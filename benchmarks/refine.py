@@ -28,7 +28,7 @@ import numpy as np
 from benchmarks import audit_cells as cells
 from benchmarks import record
 from benchmarks.audit_cells import Split
-from graylearn.data.order import canonical_order
+from graylearn.data.splits import canonical_order
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.networks import build_network, member_seeds, training_settings

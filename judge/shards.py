@@ -26,7 +26,7 @@ from graylearn.audit.copies import different
 from graylearn.audit.evidence import VIEWS, Evidence, gather
 from graylearn.audit.scaling import reduced, scaled
 from graylearn.audit.views import Rows, Views, look
-from graylearn.data.order import row_numbers
+from graylearn.data.splits import row_numbers
 from judge.draw import DirtySet, draw
 from judge.sources import load
 

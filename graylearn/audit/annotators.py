@@ -22,8 +22,8 @@ from graylearn.array_types import Floats, Ints
 from graylearn.audit.inputs import as_probabilities, described
 from graylearn.audit.verdict import views_say
 from graylearn.data.inputs import as_labels, as_plain
-from graylearn.data.order import row_numbers
 from graylearn.data.samples import Label
+from graylearn.data.splits import row_numbers
 from graylearn.data.table_samples import is_missing
 from graylearn.errors import DataError
 from graylearn.options import IdLike

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.forest import hashed, uniform
 from graylearn.audit.views import Rows
-from graylearn.data.order import row_numbers
+from graylearn.data.splits import row_numbers
 
 _DIGITS = 3  # of features in spreads, beyond which two rows are equal
 

@@ -15,8 +15,8 @@ from scipy.sparse.csgraph import connected_components
 from graylearn.array_types import Ints
 from graylearn.audit.near_copies import Kind, near_copies, plain_text
 from graylearn.data.inputs import as_dense, as_plain, as_rows, kind_of
-from graylearn.data.order import row_numbers
 from graylearn.data.samples import Samples
+from graylearn.data.splits import row_numbers
 from graylearn.errors import DataError, are, counted, first_few
 from graylearn.options import IdLike
 

@@ -14,8 +14,8 @@ from graylearn.audit.scaling import reduced, scaled
 from graylearn.data.encoding.column_kinds import ColumnKind, learned_columns, note_infinite
 from graylearn.data.inputs import as_dense, as_feature_rows, as_labels, as_plain
 from graylearn.data.labels import note_telling_columns
-from graylearn.data.order import row_numbers
 from graylearn.data.samples import Label
+from graylearn.data.splits import row_numbers
 from graylearn.errors import DataError
 from graylearn.options import IdLike, OverlapSetting, check
 

@@ -16,9 +16,8 @@ from graylearn.array_types import Ints
 from graylearn.audit import Audit
 from graylearn.data.inputs import as_class_weights, as_plain
 from graylearn.data.labels import note_labels
-from graylearn.data.order import canonical_order
 from graylearn.data.samples import Samples
-from graylearn.data.splits import stratified_folds
+from graylearn.data.splits import canonical_order, stratified_folds
 from graylearn.errors import DataError
 from graylearn.estimator.inputs import InputEncoder, refused, spread_weights, take
 from graylearn.training import History

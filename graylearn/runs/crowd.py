@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 from graylearn.audit.annotators import MISSING, Crowd, consensus
 from graylearn.data.atomic import replacing
-from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.csv_files import write_csv
 from graylearn.data.formats import Origin, format_of, moved_path
 from graylearn.data.labels import note_labels
 from graylearn.data.remote import local
 from graylearn.data.samples import Samples
-from graylearn.data.table_samples import is_missing
+from graylearn.data.table_samples import find_columns, is_missing, without_columns
 from graylearn.data.tables import RawTable, ReadOptions
 from graylearn.errors import DataError, SettingsError, are, counted
 from graylearn.runs.folder import RunFolder

@@ -26,10 +26,10 @@ from graylearn.audit.parts import (
     part_size,
     whole_of,
 )
-from graylearn.data.blocks import Blocks
 from graylearn.data.formats import FORMATS
-from graylearn.data.order import row_numbers
+from graylearn.data.read import Blocks
 from graylearn.data.samples import Samples
+from graylearn.data.splits import row_numbers
 from graylearn.errors import DataError, Hint
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.lazy import require

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from graylearn.data.blocks import are_large, count_rows, open_blocks
 from graylearn.data.csv_files import added_to
 from graylearn.data.encoding.column_kinds import as_date_parts, as_numbers, as_words
 from graylearn.data.formats import format_of
-from graylearn.data.read import read_file
+from graylearn.data.read import are_large, count_rows, open_blocks, read_file
 from graylearn.data.samples import Samples
 from graylearn.data.table_samples import is_missing
 from graylearn.data.tables import ReadOptions, check_columns
@@ -66,7 +65,7 @@ def predict_blocks(
 ) -> Iterator[pd.DataFrame]:
     """One row a sample: id, class, probability, the next classes up to `top`, ood_score.
 
-    Large data (see `graylearn.data.blocks.are_large`) are read and answered a block at a time, so that memory
+    Large data (see `graylearn.data.read.are_large`) are read and answered a block at a time, so that memory
     does not grow with them; other data are one block.
 
     With `reject_at`, a share such as 0.99 of the samples that belong, `none_of_these` tells which samples

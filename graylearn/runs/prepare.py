@@ -15,12 +15,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from graylearn.data.blocks import Blocks, are_large, open_blocks
 from graylearn.data.embed import IMAGE_MODEL, TEXT_MODEL, embed_images, embed_text
 from graylearn.data.formats import FORMATS, NAMELESS, Origin, format_of
 from graylearn.data.images import CHANNELS
 from graylearn.data.labels import note_labels
-from graylearn.data.read import read_file, read_with_others
+from graylearn.data.read import Blocks, are_large, open_blocks, read_file, read_with_others
 from graylearn.data.remote import local
 from graylearn.data.samples import Label, Samples
 from graylearn.data.splits import chosen_for_test

@@ -6,7 +6,7 @@ from planted import clusters
 
 from graylearn import audit
 from graylearn.audit.copies import by_chance, different
-from graylearn.data.order import row_numbers
+from graylearn.data.splits import row_numbers
 
 
 def test_rows_of_few_values_each_count():

@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 
 import graylearn as gl
-from graylearn.data.blocks import count_rows, open_blocks
 from graylearn.data.formats import (
     Change,
     _base,
@@ -21,7 +20,7 @@ from graylearn.data.formats import (
     images,
     parquet,
 )
-from graylearn.data.read import read_file
+from graylearn.data.read import count_rows, open_blocks, read_file
 from graylearn.data.samples import joined
 from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError, DataWarning

@@ -5,9 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from graylearn.data.blocks import open_blocks
 from graylearn.data.formats import Change, format_of
-from graylearn.data.read import read, read_file
+from graylearn.data.read import open_blocks, read, read_file
 from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError, DataWarning
 

@@ -10,7 +10,7 @@ import pytest
 
 import graylearn as gl
 from graylearn import paths
-from graylearn.data.blocks import open_blocks
+from graylearn.data.read import open_blocks
 from graylearn.data.remote import local
 from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError

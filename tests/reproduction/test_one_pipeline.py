@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from graylearn.data.order import canonical_order
+from graylearn.data.splits import canonical_order
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.networks import training_settings

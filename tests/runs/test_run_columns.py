@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from run_helpers import write_blobs
 
-from graylearn.data.columns import find_columns
 from graylearn.data.formats import Origin
 from graylearn.data.read import read_file
+from graylearn.data.table_samples import find_columns
 from graylearn.data.tables import Columns, ReadOptions, table_from_pandas
 from graylearn.errors import DataError, DataWarning
 from graylearn.runs import run

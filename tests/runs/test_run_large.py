@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
 from graylearn.audit import parts
-from graylearn.data.blocks import open_blocks
+from graylearn.data.read import open_blocks
 from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import saving

@@ -1,17 +1,19 @@
 """What the model of a run says of new data, and what it refuses."""
 
+import importlib
+
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 from run_helpers import blobs
 
-from graylearn.data import blocks
 from graylearn.data.formats import _base, _tables
 from graylearn.errors import DataError
 from graylearn.runs import RunProgress, RunSettings, run
 from graylearn.runs.predict import predict, predict_blocks, write_predictions
 
+reading = importlib.import_module("graylearn.data.read")  # the name in the package is the function
 QUIET = RunProgress(quiet=True)
 
 
@@ -154,7 +156,7 @@ def test_large_data_are_answered_a_block_at_a_time(fitted, tmp_path, monkeypatch
         frame.to_json(tmp_path / name, orient="records", lines=True)
     expected = predict(fitted, tmp_path / name, reject_at=0.9, progress=QUIET)
     for module, limit, value in (
-        (blocks, "MANY", 1), (blocks, "LONG", 1), (_tables, "ROWS", 40), (_base, "CHUNK", 2000)
+        (reading, "MANY", 1), (reading, "LONG", 1), (_tables, "ROWS", 40), (_base, "CHUNK", 2000)
     ):  # fmt: skip
         monkeypatch.setattr(module, limit, value)
     found = list(predict_blocks(fitted, tmp_path / name, reject_at=0.9, progress=RunProgress()))

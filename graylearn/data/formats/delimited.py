@@ -34,7 +34,6 @@ from graylearn.data.cells import (
     unclosed,
     with_cell,
 )
-from graylearn.data.columns import find_columns, without_columns
 from graylearn.data.formats._base import (
     Change,
     Format,
@@ -45,6 +44,7 @@ from graylearn.data.formats._base import (
     suffix_of,
     write_bytes,
 )
+from graylearn.data.table_samples import find_columns, without_columns
 from graylearn.data.tables import (
     MISSING_WORDS,
     RawTable,

@@ -131,11 +131,6 @@ def test_a_label_of_nobody_or_of_nothing_is_refused(name):
         consensus(long.assign(**{name: long[name].astype(object).mask(long.index == 3, None)}))
 
 
-def test_long_form_without_a_label_is_refused():
-    with pytest.raises(DataError, match="hold no label"):
-        consensus(pd.DataFrame({"sample": [1], "annotator": ["a"], "label": [None]}))
-
-
 def test_one_class_needs_no_network():
     found = consensus([["a", "a"]] * 40, X=np.eye(40))
     assert set(found.consensus) == {"a"}

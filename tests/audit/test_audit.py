@@ -8,7 +8,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import torch
-from planted import digits
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.metrics import roc_auc_score
@@ -134,22 +133,6 @@ def test_string_labels_and_frames_keep_their_names():
     assert found.classes == ("barbera", "barolo", "grignolino")
     assert found.table["id"][3] == "bottle 3"
     assert (found.table["label"] == names).all()
-
-
-def test_bfloat16_is_read_though_numpy_has_none():
-    data = digits(0.2, seed=2)
-    p = np.full((len(data), 8), 0.02)
-    p[np.arange(len(data)), np.maximum(data.true_y, 0)] = 0.86
-    kept = torch.tensor(p, dtype=torch.bfloat16)
-    found = Audit.from_predictions(kept, torch.tensor(data.y), torch.tensor(data.x).bfloat16())
-    np.testing.assert_allclose(found.probabilities.sum(axis=1), 1)
-    assert len(found) == len(data)
-
-
-def test_no_samples_make_no_noise(recwarn):
-    found = Audit.from_predictions(np.zeros((0, 3)), [])
-    assert (len(found), found.notes[0][:15]) == (0, "not judged: 0 s")
-    assert not recwarn.list
 
 
 def test_text_labels_beside_probabilities_want_the_classes():

@@ -3,9 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from PIL import Image, ImageFilter
-from scipy.sparse import csr_array
 
 from graylearn.audit.duplicates import find_duplicates
 from graylearn.data import Samples
@@ -122,15 +120,6 @@ def test_pictures_that_are_alike_in_light_and_shade_alone_are_no_copies(photos):
     copy = Image.fromarray(scenes[3]).crop((2, 1, 31, 30)).resize((32, 32))
     images = np.concatenate([photos, scenes[:6], np.asarray(copy)[None]])
     assert [group.tolist() for group in find_duplicates(images).groups] == [[63, 66]]
-
-
-def test_rows_in_any_container():
-    rows = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 1.0]])
-    for data in (csr_array(rows), torch.tensor(rows, requires_grad=True), torch.tensor(rows).bfloat16()):
-        (group,) = find_duplicates(data, near=False).groups
-        assert group.tolist() == [0, 2]
-    for nothing in (rows[:0], []):
-        assert len(find_duplicates(nothing).groups) == 0
 
 
 def test_a_test_set_of_other_columns_is_refused():

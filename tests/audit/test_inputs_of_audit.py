@@ -5,7 +5,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy import sparse
 from sklearn import config_context
 from sklearn.datasets import load_digits
 
@@ -87,14 +86,6 @@ def test_samples_of_a_table_are_taken_with_their_labels(mixed):
     found = audit(samples)
     assert found.classes == ("a", "b", "c", "d")
     assert found.suspected[wrong].mean() >= 0.8
-
-
-def test_sparse_matrices_are_their_dense_selves():
-    random = np.random.default_rng(1)
-    dense = random.normal(size=(50, 6)) * (random.random((50, 6)) < 0.3)
-    np.testing.assert_array_equal(as_features(sparse.csr_matrix(dense), 50), as_features(dense, 50))
-    with pytest.raises(DataError, match="TruncatedSVD"):
-        as_features(sparse.csr_matrix((100_000, 100_000)), 100_000)
 
 
 def test_small_images_are_their_pixels_and_large_ones_want_features():

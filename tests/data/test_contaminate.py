@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from graylearn.data.contaminate import Contaminated, contaminate
 from graylearn.data.samples import Samples
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError
 
 
 def rows(n, start=0):
@@ -248,18 +248,6 @@ def test_take_keeps_the_truth_beside_the_sample():
         assert np.array_equal(getattr(part, name), getattr(mixed, name)[::-2])
     assert mixed.take(mixed.is_ood).alpha == 1
     assert mixed.take([]).alpha == 0
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        {"alpha": 1.0},
-        {"flip": 1.1},
-    ],
-)
-def test_settings_out_of_range_are_refused(setting):
-    with pytest.raises(SettingsError, match=next(iter(setting))):
-        contaminate(rows(4), labels(4, 2), rows(4), **setting)
 
 
 def test_data_that_does_not_fit_is_refused():

@@ -1,7 +1,6 @@
 """Excel: its example, and workbooks of several sheets, formulas and blank rows."""
 
 import openpyxl
-import pandas as pd
 import pytest
 
 from graylearn.data.read import read
@@ -50,10 +49,3 @@ def test_a_cell_far_away_is_neither_waited_for_nor_read(tmp_path):
     with pytest.warns(DataWarning, match="1 of 7 labels is missing"):
         samples = read(path)
     assert samples.x["size"].tolist() == [1.5, 2.5, 3, 4, 5, 6]
-
-
-def test_two_columns_of_one_name_are_told(tmp_path):
-    table = pd.DataFrame([[1, "x", 2], [2, "y", 3]], columns=["a", "label", "a"])
-    table.to_excel(tmp_path / "a.xlsx", index=False)
-    with pytest.raises(DataError, match="two columns called 'a'; rename one of them"):
-        read(tmp_path / "a.xlsx")

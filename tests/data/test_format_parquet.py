@@ -89,12 +89,6 @@ def test_names_that_were_numbers_are_text(tmp_path):
     assert read(tmp_path / "a.parquet", label="1").classes == ("cat", "dog")
 
 
-def test_two_columns_of_one_name_are_told(tmp_path):
-    pa.parquet.write_table(pa.table([[1], [2], ["x"]], names=["a", "a", "label"]), tmp_path / "a.parquet")
-    with pytest.raises(DataError, match="has two columns called 'a'; rename one of them"):
-        read(tmp_path / "a.parquet")
-
-
 def test_texts_of_any_nesting_are_read_over_row_groups(tmp_path):
     columns = {
         "text": ["a", "b", None, "d"],

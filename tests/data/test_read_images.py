@@ -69,14 +69,6 @@ def test_classes_of_a_saved_model(folder, options):
         read(folder, classes=("dog",), **options)
 
 
-def test_unreadable_images_are_left_out(folder, options):
-    (folder / "dog" / "b.png").write_bytes(b"broken")
-    with pytest.warns(DataWarning, match=r"1 of 4 images cannot be read and is left out: .*dog/b\.png"):
-        samples = read(folder, **options)
-    assert samples.ids.tolist() == ["Cat/B.JPG", "Cat/c.bmp", "dog/images/a.png"]
-    assert samples.y.tolist() == [0, 0, 1]
-
-
 def test_folders_that_are_no_classes(tmp_path, options):
     picture(tmp_path / "set" / "train" / "dog" / "a.png", 1)
     picture(tmp_path / "set" / "test" / "dog" / "a.png", 1)

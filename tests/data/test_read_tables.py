@@ -76,11 +76,6 @@ def test_a_column_of_vectors_is_an_array():
         read(pa.table({"vector": [[1.0, 2.0], [3.0]], "label": [0, 1]}))
 
 
-def test_parquet_brings_its_index(tmp_path):
-    FRAME.set_index(pd.Index(["u", "v", "w"], name="key")).to_parquet(tmp_path / "t.parquet")
-    assert read(tmp_path / "t.parquet").ids.tolist() == ["u", "v", "w"]
-
-
 def test_json_lines_of_text(tmp_path):
     path = tmp_path / "texts.jsonl"
     records = [{"text": "wo ist\nmeine Karte?", "intent": "card"}, {"text": "", "intent": "none"}]
@@ -104,12 +99,6 @@ def test_broken_json_lines(tmp_path, content, message):
     path.write_text(content)
     with pytest.raises(DataError, match=message):
         read(path, text="text", label="label")
-
-
-def test_json_list_of_objects(tmp_path):
-    path = tmp_path / "table.json"
-    path.write_text(FRAME.to_json(orient="records"))
-    check_frame(read(path))
 
 
 def test_a_column_holds_images_where_most_of_its_values_end_like_one(tmp_path):

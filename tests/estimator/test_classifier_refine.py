@@ -33,15 +33,6 @@ def test_the_audit_finds_what_does_not_belong(fitted, dirty):
     assert (table["suggested"][relabelled] == dirty.true_y[relabelled]).mean() > 0.9
 
 
-def test_history_mode_judges_by_the_run_itself(dirty):
-    classifier = GrayClassifier(method="gl-label", audit="history", **SHORT)
-    classifier.fit(dirty.x, dirty.y)
-    assert classifier.audit_.mode == "history"
-    wrong = dirty.is_ood | dirty.is_flipped
-    assert wrong[classifier.audit_.suspected].mean() > 0.85
-    assert classifier.audit_.suspected[wrong].mean() > 0.6
-
-
 def test_a_refined_fit_is_better_and_keeps_the_verdicts(fitted, refined, digits):
     *_, x_test, y_test, _ = digits
     assert refined.refined_

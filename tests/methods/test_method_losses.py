@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hand_made import make_step, make_task, softmax
+from hand_made import make_step, softmax
 
 from graylearn.methods import make_method
 
@@ -127,20 +127,3 @@ def test_relative_confidence_begins_as_cross_entropy_however_many_classes():
         slopes[name] = leaf.grad
     torch.testing.assert_close(slopes["gl-relative"], slopes["standard"])
     torch.testing.assert_close(slopes["gl"], 2 / 100 * slopes["standard"])
-
-
-def test_sampled_nl_rejects_one_other_label_at_a_time_each_equally_often():
-    K, draws = 4, 3000
-    probabilities = np.array([0.1, 0.2, 0.3, 0.4])
-    logits = np.tile(np.log(probabilities), (draws, 1))
-    target = np.full(draws, 1)
-    method = make_method("nl", sampled=True)
-    method.start(make_task(target, K))
-    loss = method.loss(make_step(logits, target)).numpy()
-    possible = -np.log(1 - probabilities)[[0, 2, 3]]
-    drawn = np.abs(loss[:, None] - possible).argmin(1)
-    np.testing.assert_allclose(loss, possible[drawn], rtol=1e-6)
-    shares = np.bincount(drawn, minlength=3) / draws
-    np.testing.assert_allclose(shares, 1 / 3, atol=0.04)  # 4.6 standard errors
-    again = method.loss(make_step(logits, target)).numpy()
-    assert (again != loss).any()  # drawn anew at each step

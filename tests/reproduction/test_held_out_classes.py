@@ -5,7 +5,7 @@ import pytest
 
 from graylearn.data.samples import Samples
 from graylearn.errors import DataError
-from reproduction.splits import hold_out_classes, hold_out_smallest, keep_classes
+from reproduction.splits import hold_out_classes, hold_out_smallest
 
 
 def make(counts, classes=None):
@@ -29,16 +29,6 @@ def test_named_classes_are_held_out():
     assert [inside.classes[place] for place in inside.y] == original_labels(inside, samples.classes)
     assert [ood.classes[place] for place in ood.y] == original_labels(ood, samples.classes)
     assert not set(inside.ids) & set(ood.ids)
-
-
-def test_unknown_repeated_or_all_classes_are_refused():
-    samples = make([2, 2], ("a", "b"))
-    with pytest.raises(DataError, match="'c' is not among the classes a, b"):
-        hold_out_classes(samples, ["c"])
-    with pytest.raises(DataError, match="every class is held out"):
-        hold_out_classes(samples, ["a", "b"])
-    with pytest.raises(DataError, match="named twice"):
-        keep_classes(samples, ["a", "a"])
 
 
 def test_the_smallest_class_is_held_out():

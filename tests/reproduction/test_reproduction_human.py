@@ -10,7 +10,7 @@ from graylearn.errors import DataError, SettingsError
 from reproduction.cells import Cell
 from reproduction.experiments import EXPERIMENTS
 from reproduction.options import Options
-from reproduction.sets import cell_samples, files_needed, sets_of
+from reproduction.sets import cell_samples
 
 RESULTS = Path(__file__).parents[2] / "results"
 WORST = Cell(
@@ -52,13 +52,6 @@ def test_labels_of_other_images_are_refused(folder):
         np.savez(folder / "cifar-10n" / "labels.npz", clean=arrays["clean"][::-1], worst=arrays["worst"])
     with pytest.raises(DataError, match="of other images, or in another order"):
         cell_samples(WORST, folder)
-
-
-def test_without_their_file_these_cells_wait(folder):
-    assert files_needed(sets_of(WORST), folder) is None
-    (folder / "cifar-10n" / "labels.npz").unlink()
-    assert files_needed(sets_of(WORST), folder) == "needs cifar-10n/labels.npz"
-    assert files_needed(sets_of(WORST.but(labels="none", method="oracle")), folder) is None
 
 
 def test_a_cell_of_people_has_no_ood_samples_and_shares_the_oracle():

@@ -1,14 +1,11 @@
 """Sweeps: what is done is not done twice, whatever ended the last one, and where it runs changes nothing."""
 
 import dataclasses
-import signal
 
 import numpy as np
 import pytest
-from warm import Process
 
 from reproduction import sweep, tables
-from reproduction.experiments import EXPERIMENTS
 from reproduction.grids import Experiment, Grid, Schedule, Source
 from reproduction.options import Options
 from reproduction.units import Failure
@@ -25,25 +22,6 @@ SMALL = Experiment(
     ),
     quick=(),
 )  # fmt: skip
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from reproduction import sweep
-from reproduction.experiments import EXPERIMENTS
-from reproduction.options import Options
-
-def report(row, number, total):
-    if number == 4:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-options = Options(
-    quick=True,
-    datasets=("iris", "wine"),
-    methods=("standard", "nl", "gl"),
-    store=Path(sys.argv[1]),
-)
-sweep.sweep(EXPERIMENTS["table2"], options, report)
-"""
 
 
 def run(experiment, store, **options):
@@ -79,19 +57,6 @@ def test_a_second_sweep_runs_nothing_and_a_new_setting_runs_anew(alone):
 def test_two_processes_give_the_same_numbers(alone, tmp_path):
     outcome = run(SMALL, tmp_path / "small.jsonl", workers=2)
     assert numbers(outcome.rows()) == numbers(alone.rows())
-
-
-def test_a_sweep_killed_with_kill_9_goes_on_where_it_was(tmp_path):
-    path = tmp_path / "table2.jsonl"
-    assert Process(KILLED, path).communicate()[2] == -signal.SIGKILL
-    whole = path.read_bytes()
-    assert whole.count(b"\n") == 4
-    path.write_bytes(whole + b'{"experiment": "table2", "key": "4f')  # killed in the middle of a line
-    asked = {"datasets": ("iris", "wine"), "methods": ("standard", "nl", "gl")}
-    outcome = run(EXPERIMENTS["table2"], path, quick=True, **asked)
-    assert outcome.ran == len(outcome.cells) - 4 > 0
-    assert path.read_bytes().startswith(whole)
-    assert len(path.read_bytes().splitlines()) == len(outcome.rows()) == len(outcome.cells)
 
 
 def test_a_cell_that_diverges_fails_alone(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from graylearn.data.formats import Origin
 from graylearn.data.read import read_file
 from graylearn.data.table_samples import find_columns
 from graylearn.data.tables import Columns, ReadOptions, table_from_pandas
-from graylearn.errors import DataError, DataWarning
+from graylearn.errors import DataError
 from graylearn.runs import run
 from graylearn.runs.folder import Source
 from graylearn.runs.predict import options_for_new
@@ -36,14 +36,6 @@ def test_what_was_told_wins():
     frame = {"a": [1, 2], "label": [0, 1], "id": [7, 8], "b": [1, 2]}
     assert columns_of(frame, label="a", id=False) == Columns("a")
     assert columns_of(frame, label="-1", id="a") == Columns("b", "a")
-
-
-def test_doubt_lists_the_candidates():
-    with pytest.raises(DataError, match="'y' and 'class'"):
-        columns_of({"a": range(30), "y": range(30), "class": [i % 3 for i in range(30)]})
-    with pytest.raises(DataError, match="label='grade'") as caught:
-        columns_of({"weight": [i / 7 for i in range(30)], "grade": [i % 4 for i in range(30)]})
-    assert "weight" not in str(caught.value)
 
 
 def test_rows_to_test_on_get_the_columns_of_the_rows_to_learn_from(tmp_path, capsys):
@@ -73,15 +65,6 @@ def test_the_decimal_mark_of_the_data_holds_for_new_samples(tmp_path):
     new.write_text("a;label\n0;x\n1;y\n-;x\n2,25;y\n")
     samples, _ = read_file(new, options)
     assert samples.x["a"].tolist()[::3] == [0.0, 2.25]
-
-
-def test_rows_without_a_label_are_left_out(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("a,label\n" + "".join(f"{row},{('x', 'y', '')[row % 3]}\n" for row in range(30)))
-    with pytest.warns(DataWarning, match="10 of 30 labels are missing"):
-        prepared = prepare(RunSettings(data=str(path)), tmp_path, RunProgress())
-    assert len(prepared.everything) == 20
-    assert prepared.origin.left_out == tuple(range(2, 30, 3))
 
 
 def test_suspects_gather_in_columns_that_nothing_is_learned_from(tmp_path):

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 from run_helpers import blobs
 from typer.testing import CliRunner
 
@@ -86,22 +85,6 @@ def test_other_commands_take_the_flag(made, tmp_path):
     assert set(pd.read_csv(copies)["kind"]) == {"exact"}, "the video is no part of what is compared"
     shown = json.loads((tmp_path / "tasks.json").read_text())
     assert all("video" not in json.dumps(task) for task in shown)
-
-
-def test_features_of_all_kinds_keep_the_groups(tmp_path):
-    np.savez(tmp_path / "a.npz", x=np.ones((8, 2, 2)), y=[0, 1] * 4, video=np.arange(8) // 2)
-    prepared = prepare(RunSettings(data=str(tmp_path / "a.npz"), group="video"), tmp_path, QUIET)
-    assert prepared.train.x.shape == (8, 4)
-    assert in_order(prepared.train.groups).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    for row in range(8):
-        Image.new("RGB", (9, 9), (30 * row,) * 3).save(tmp_path / f"{row}.png")
-    frame = pd.DataFrame({"path": [f"{row}.png" for row in range(8)], "label": ["a", "b"] * 4})
-    frame.assign(patient=list("ppqqrrss")).to_csv(tmp_path / "images.csv", index=False)
-    given = {"data": str(tmp_path / "images.csv"), "group": "patient", "size": 16, "features": "pixels"}
-    prepared = prepare(RunSettings(**given), tmp_path, QUIET)
-    assert in_order(prepared.train.groups).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert prepared.shown.groups.tolist() == prepared.train.groups.tolist()
-    assert list(prepared.others.columns) == ["patient"]
 
 
 def test_the_consensus_of_annotators_has_the_groups_of_the_data(tmp_path):

@@ -90,9 +90,3 @@ def test_one_logit_for_two_classes_is_refused():
     x, y = blobs(classes=2)
     with pytest.raises(DataError, match="one logit per sample, expected one per class"):
         train(mlp(classes=1), (x, y), epochs=1, log="none")
-
-
-def test_a_generator_is_refused_because_it_can_be_read_only_once():
-    x, y = blobs()
-    with pytest.raises(DataError, match="read only once"):
-        train(mlp(), ((x, y) for _ in range(2)), epochs=1, log="none")

@@ -1,8 +1,6 @@
 """The catalog's image sets: small files of the publishers' layouts, and the real ones where they are."""
 
-import os
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,12 +15,9 @@ from published_images import (
     write_tiny,
 )
 
-from graylearn.data.samples import Samples
-from reproduction.catalog import CATALOG, datasets_table, load
+from reproduction.catalog import CATALOG, load
 
 pytestmark = pytest.mark.usefixtures("image_cache")
-
-REAL = Path(os.environ.get("GRAYLEARN_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
 
 ARRAY_SETS = {
@@ -84,33 +79,3 @@ def test_tiny_imagenet_takes_the_published_val_for_test(tmp_path):
     assert test.y.tolist() == [0, 1, 2]
     check_colours(train)
     check_colours(test)
-
-
-def published_sets():
-    """Image sets that are really here, and one made to the published counts, so that there always is one."""
-    real = (
-        [row.name for row in datasets_table(REAL) if row.kind == "image" and row.present]
-        if REAL.is_dir()
-        else []
-    )
-    return ["made", *real]
-
-
-@pytest.mark.parametrize("name", published_sets())
-def test_image_sets_have_the_published_counts(tmp_path, name):
-    folder = REAL
-    if name == "made":
-        name, folder = "cifar10", tmp_path
-        y = np.arange(10_000) % 10
-        arrays = {
-            "test_x": np.zeros((10_000, 32, 32, 3), np.uint8),
-            "test_y": y,
-            "class_names": np.arange(10),
-        }
-        np.savez_compressed(folder / "cifar10.npz", **arrays)
-    test = load(name, folder, split="test")
-    assert isinstance(test, Samples)
-    assert test.num_classes == CATALOG[name].classes
-    assert test.x.shape[1:] == CATALOG[name].shape
-    assert len(test) == {"svhn": 26_032}.get(name, 10_000)
-    assert (test.class_counts > 0).all()

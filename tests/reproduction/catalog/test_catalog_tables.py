@@ -217,22 +217,6 @@ def test_the_released_protocol_follows_the_authors_code(folder):
     assert np.array_equal(found[clear], np.floor(sums[clear]).astype(int) % K)
 
 
-def test_of_a_class_too_small_for_alpha_all_is_taken(tmp_path):
-    make_table("arrhythmia", tmp_path)
-    lower, _ = paper_task(load("arrhythmia", tmp_path))
-    assert lower.is_ood.sum() == 4
-    assert lower.alpha < 0.1
-
-
-def test_iris_is_always_here(tmp_path):
-    bundled = load("Iris", tmp_path)
-    assert bundled.classes == ("setosa", "versicolor", "virginica")
-    assert bundled.class_counts.tolist() == [50, 50, 50]
-    assert bundled.x.iloc[0].tolist() == [5.1, 3.5, 1.4, 0.2]
-    make_table("iris", tmp_path)
-    assert load("Iris", tmp_path).class_counts.tolist() == [12, 12, 12]
-
-
 def test_gene_needs_both_files_of_the_same_samples(tmp_path):
     make_table("gene", tmp_path)
     assert load("gene", tmp_path).ids[:2].tolist() == ["sample_0", "sample_1"]
@@ -242,17 +226,3 @@ def test_gene_needs_both_files_of_the_same_samples(tmp_path):
     (tmp_path / "labels.csv").unlink()
     with pytest.raises(DataError, match=r"Gene is not in .* it needs data.csv, labels.csv; get it at https"):
         load("gene", tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("WineQT.csv", "a,b\n1,2\n", "WineQT.csv has no column 'quality'; it has a, b"),
-        ("WineQT.csv", "alcohol,quality\nwet,5\ndry,6\n", "column 'alcohol' should hold numbers only"),
-        ("mitbih_train.csv.gz", "no gzip", "cannot read .*mitbih_train.csv.gz"),
-    ],
-)
-def test_files_that_are_not_the_published_ones_are_refused(tmp_path, name, content, said):
-    (tmp_path / name).write_text(content)
-    with pytest.raises(DataError, match=said):
-        load("wineqt" if name == "WineQT.csv" else "arrhythmia", tmp_path)

@@ -24,13 +24,6 @@ def test_lists_what_is_here_and_what_is_missing(tmp_path, monkeypatch):
     assert all(row.licence and row.source for row in rows.values())
 
 
-def test_the_table_names_files_to_get(tmp_path):
-    shown = run("--data", str(tmp_path))
-    assert shown.exit_code == 0
-    assert "cifar-10-batches-py" in shown.stdout
-    assert "missing (--download)" in shown.stdout
-
-
 def test_errors_are_one_sentence(tmp_path):
     for words in (["--data", str(tmp_path / "nowhere")], ["--download", "nope", "--data", str(tmp_path)]):
         failed = run(*words)

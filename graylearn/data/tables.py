@@ -102,8 +102,8 @@ class RawTable:
     """What an id is: a line of a file, a row, a record of a list, or what a column of ids says."""
     missing_words: frozenset[str] = frozenset()
     """What stands for a missing value where a feature is text; a file of text has no other way to say it."""
-    as_written: Callable[[str], pa.ChunkedArray] | None = None
-    """A column as text, where the whole table was read from text: numbers do not tell 007 from 7."""
+    as_written: Callable[[Sequence[str]], pa.Table] | None = None
+    """Columns as text, where the whole table was read from text: numbers do not tell 007 from 7."""
     of_file: dict[str, Any] = field(default_factory=dict)
     """What the reader found out about the file, as fields of `Origin`."""
     images: str | None = None
@@ -125,7 +125,7 @@ class RawTable:
             self,
             frame=self.frame.iloc[rows].reset_index(drop=True),
             ids=self.ids[rows],
-            as_written=None if written is None else lambda column: written(column).take(pa.array(rows)),
+            as_written=None if written is None else lambda columns: written(columns).take(pa.array(rows)),
         )
 
 

@@ -182,7 +182,7 @@ def _of_long_form(table: RawTable, settings: RunSettings, options: ReadOptions) 
 def _as_written(table: RawTable, column: Any) -> list[str]:
     """A column as text, as it stands in the file: numbers do not tell 007 from 7."""
     written = table.as_written
-    cells = table.frame[column] if written is None else written(str(column)).to_pylist()
+    cells = table.frame[column] if written is None else written([str(column)])[str(column)].to_pylist()
     return [str(cell).strip() for cell in cells]
 
 
@@ -200,7 +200,7 @@ def _written(
     written = table.as_written
     frame = table.frame
     if written is not None:  # numbers do not tell 007 from 7
-        frame = pd.DataFrame({name: written(str(name)).to_pandas() for name in frame.columns})
+        frame = written(list(map(str, frame.columns))).to_pandas()
     file = folder.consensus_csv if written is not None else folder.consensus_parquet
     name = columns.id
     if name is None:

@@ -156,27 +156,25 @@ class _Text(Table):
     def whole(self) -> RawTable:
         """All blocks as one, parsed once; a column can also be had as it is written."""
 
-        def as_written(column: str) -> pa.ChunkedArray:
-            parts = (self._text_of(part, column) for part in self._parts())
-            return pa.chunked_array([chunk for text in parts for chunk in text.chunks], pa.string())
+        def as_written(columns: Sequence[str]) -> pa.Table:
+            return pa.concat_tables(self._as_text(part, columns) for part in self._parts())
 
         blocks: list[pa.Table] = []
         lines: list[np.ndarray] = []
         for part, block in self._look():
             blocks.append(block)
             lines.append(self._lines(part, block.num_rows))
-        texts = {
-            name: as_written(name)
+        texts = [
+            name
             for name, kind in self.types.items()
             if kind == pa.string() and any(_may_lose(block.schema.field(name).type) for block in blocks)
-        }
+        ]
         joint = pa.concat_tables(
-            [block.drop_columns(list(texts)) for block in blocks], promote_options="permissive"
+            [block.drop_columns(texts) for block in blocks], promote_options="permissive"
         )
-        for at, name in enumerate(self.names):
-            if name in texts:
-                joint = joint.add_column(at, name, texts[name])
-        return replace(self._table(joint, np.concatenate(lines)), as_written=as_written)
+        written = as_written(texts) if texts else joint
+        columns = {name: (written if name in texts else joint)[name] for name in self.names}
+        return replace(self._table(pa.table(columns), np.concatenate(lines)), as_written=as_written)
 
     def _look(self) -> Iterator[tuple[_Part, pa.Table]]:
         """The blocks in the types that their values suggest; at the end the types that fit all are known, and
@@ -196,7 +194,7 @@ class _Text(Table):
                 types[field.name] = _joint(types.get(field.name, pa.null()), field.type)
             for name, may in may_be_numbers.items():
                 if may and _may_lose(types[name]):
-                    text = _present(self._text_of(part, name))
+                    text = _present(self._as_text(part, [name])[name])
                     may_be_numbers[name] = pc.all(pc.match_substring_regex(text, _PLAIN), min_count=0).as_py()
             yield part, arrow
         if not types:
@@ -221,8 +219,6 @@ class _Text(Table):
             if number == 0:
                 content = self._begun(text)
                 before, text = text[: len(text) - len(content)].count(b"\n"), content
-            if (last := unclosed(text, self.separator)) is not None:
-                raise _without_quote_end(self.name, before + last.line)
             if text.strip():
                 yield _Part(before, text, number == 0 and self.has_header)
 
@@ -264,7 +260,7 @@ class _Text(Table):
                 told = f"{self.name}, after line {before}: not {codec} ({first_line(error)})"
                 raise DataError(f"{told}; try another encoding") from error
             guess = self.separator or guessed_separator(rest[:9999].decode("utf-8", "replace"))
-            end = len(rest) if is_last else _last_row_end(rest, self.options.separator or guess)
+            end = self._last_row_end(rest, self.options.separator or guess, before, is_last)
             if end or (is_last and not before):
                 text, rest = rest[:end], rest[end:]
                 if decoder is None:
@@ -274,6 +270,16 @@ class _Text(Table):
             elif len(rest) > LONGEST:
                 is_quote = b'"' in rest
                 raise _without_quote_end(self.name, before + 1) if is_quote else self._without_end()
+
+    def _last_row_end(self, text: bytes, separator: str, before: int, is_last: bool) -> int:
+        """Where the last row ends that is whole: a quoted cell may go on behind the end of a line."""
+        end = len(text) if is_last else text.rfind(b"\n") + 1
+        last = unclosed(text[:end], separator)
+        if last is None:
+            return end
+        if is_last:
+            raise _without_quote_end(self.name, before + last.line)
+        return end + 2 - len(last.text.encode("utf-8", "surrogateescape"))
 
     def _parsed(
         self,
@@ -314,9 +320,9 @@ class _Text(Table):
         """
         return MISSING_WORDS | {"-"} if self.decimal == "," else MISSING_WORDS
 
-    def _text_of(self, part: _Part, column: str) -> pa.ChunkedArray:
-        """A column as it is written."""
-        return self._parsed(part, {column: pa.string()}, [column])[column]
+    def _as_text(self, part: _Part, columns: Sequence[str]) -> pa.Table:
+        """Columns as they are written."""
+        return self._parsed(part, dict.fromkeys(columns, pa.string()), columns)
 
     def _lines(self, part: _Part, rows: int) -> np.ndarray:
         """The line of the file that each row of a block begins on."""
@@ -349,13 +355,6 @@ def _joint(one: pa.DataType, other: pa.DataType) -> pa.DataType:
         return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
     except pa.ArrowException:
         return pa.string()
-
-
-def _last_row_end(text: bytes, separator: str) -> int:
-    """Where the last row ends that is whole: a quoted cell may go on behind the end of a line."""
-    end = text.rfind(b"\n") + 1
-    last = unclosed(text[:end], separator)
-    return end if last is None else end + 2 - len(last.text.encode("utf-8", "surrogateescape"))
 
 
 def _looks_like_header(cells: list[str]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -55,12 +56,10 @@ class Prepared:
     """How samples become features."""
     fingerprint: dict[str, Any]
     """What to know the data again by: size and hash of the source."""
-    shown: Samples
-    """The training samples as a person knows them."""
-    train: Samples
-    """The same as features."""
     everything: Samples
     """All samples of the source, held out or not."""
+    train: Samples
+    """Those that are not held out, as features."""
     held_out: np.ndarray
     """(N,) which of them were held out for testing."""
     image_hashes: list[str] | None
@@ -75,6 +74,11 @@ class Prepared:
     """(K,) samples of each class in the blocks."""
     table: InputEncoder | None = None
     """How the table in the blocks is encoded; None of samples that are embedded."""
+
+    @cached_property
+    def shown(self) -> Samples:
+        """The training samples as a person knows them."""
+        return self.everything.take(~self.held_out) if self.held_out.any() else self.everything
 
     @property
     def classes(self) -> tuple[Label, ...]:
@@ -154,14 +158,13 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress, source: A
             fingerprint, hashes = FORMATS[origin.form].fingerprint(Path(origin.path), blocks.names)
         samples = features = some.take(slice(0, 8))
         held_out = np.zeros(len(samples), dtype=bool)
-    shown, train, test = samples, features, None
+    train, test = features, None
     if held_out.any():
-        shown, train, test = samples.take(~held_out), features.take(~held_out), samples.take(held_out)
+        train, test = features.take(~held_out), samples.take(held_out)
     return Prepared(
         settings=settings,
         origin=origin,
         encoding=encoding,
-        shown=shown,
         train=train,
         test=test_set(settings, samples, origin, size, progress) if test is None else test,
         everything=samples,

@@ -122,7 +122,6 @@ class Found:
             return self
         prepared = replace(
             self.prepared,
-            shown=shown,
             everything=shown,
             held_out=np.zeros(len(shown), dtype=bool),
             train=self.prepared.train if self.prepared.table is None else shown,

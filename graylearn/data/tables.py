@@ -144,7 +144,10 @@ class Table(ABC):
 
     def whole(self) -> RawTable:
         """All blocks as one."""
-        blocks = list(self.batches())
+        return self.joined(list(self.batches()))
+
+    def joined(self, blocks: Sequence[RawTable]) -> RawTable:
+        """Blocks as one, with the columns of all."""
         if not blocks:
             raise DataError(f"{self.name} has no rows")
         if len(blocks) == 1:

@@ -119,6 +119,12 @@ class _Records(Table):
         for table in self._blocks():
             yield replace(table, frame=table.frame.reindex(columns=wanted))
 
+    def whole(self) -> RawTable:
+        """All blocks as one, parsed once."""
+        if not (blocks := list(self._blocks())):
+            raise DataError(f"{self.name} is empty")
+        return self.joined(blocks)
+
     def _blocks(self) -> Iterator[RawTable]:
         if is_list(_without_mark(next(chunks_of(self.path))[0])[0]):
             records = _records_of(_without_mark(read_bytes(self.path))[0], self.name)

@@ -30,14 +30,12 @@ from graylearn.report.data import ReportData
 from graylearn.report.payload import build_payload, counts
 from graylearn.report.previews import preview_samples, to_json
 
-STYLES = ("report.css", "explorer.css", "team.css")
-"""The page's style sheets, in the order in which they are joined into one."""
 SCRIPTS = (
     "base.js", "theme.js", "decisions.js", "csv.js", "next.js", "found.js", "charts.js", "confusion.js",
     "why.js", "pictures.js", "danger.js", "groups.js", "copies.js", "annotators.js", "map.js", "sample.js",
     "list.js", "review.js", "main.js",
 )  # fmt: skip
-"""The page's scripts, likewise."""
+"""The page's scripts, in the order in which they are joined into one."""
 
 
 def write_report(path: str | Path, found: Audit | ReportData, x: Any = None, **shown: Any) -> Path:
@@ -69,7 +67,7 @@ def write_report(path: str | Path, found: Audit | ReportData, x: Any = None, **s
 def render(data: ReportData) -> bytes:
     """The page, as UTF-8."""
     main, blocks = build_payload(data)
-    style = "\n".join(_page_file(name) for name in STYLES)
+    style = _page_file("report.css")
     script = "\n".join(_page_file(name) for name in SCRIPTS)
     policy = (
         f"default-src 'none'; img-src data:; style-src {_hash(style)}; script-src {_hash(script)}; "

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.scaling import reduced, scaled
-from graylearn.data.encoding.column_kinds import ColumnKind, learned_columns, note_infinite
+from graylearn.data.column_kinds import ColumnKind, learned_columns, note_infinite
 from graylearn.data.inputs import as_dense, as_feature_rows, as_labels, as_plain
 from graylearn.data.labels import note_telling_columns
 from graylearn.data.samples import Label
@@ -100,7 +100,7 @@ def _numbers_of(frame: pd.DataFrame, id_like: IdLike, label: Ints | None) -> NDA
     if not all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
         from sklearn import config_context
 
-        from graylearn.data.encoding.encode import TableEncoder  # scikit-learn comes with it
+        from graylearn.data.encode import TableEncoder  # scikit-learn comes with it
 
         with config_context(transform_output="default"):  # an array, whatever the user has set for pipelines
             encoded: NDArray[Any] = TableEncoder(id_like=id_like).fit(frame, label).transform(frame)

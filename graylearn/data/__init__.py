@@ -7,7 +7,7 @@ from graylearn.lazy import getter, keep_functions
 if TYPE_CHECKING:
     from graylearn.data.contaminate import Contaminated, contaminate
     from graylearn.data.embed import embed_images, embed_text
-    from graylearn.data.encoding.encode import TableEncoder
+    from graylearn.data.encode import TableEncoder
     from graylearn.data.read import read
     from graylearn.data.samples import Samples, encode_labels
     from graylearn.data.splits import train_test_split
@@ -27,7 +27,7 @@ __all__ = [
 _NAMES = {
     "contaminate": ("Contaminated", "contaminate"),
     "embed": ("embed_images", "embed_text"),
-    "encoding.encode": ("TableEncoder",),
+    "encode": ("TableEncoder",),
     "read": ("read",),
     "samples": ("Samples", "encode_labels"),
     "splits": ("train_test_split",),

@@ -251,7 +251,7 @@ def _clusters(x: Any, count: int, seed: int) -> np.ndarray:
     from sklearn.cluster import MiniBatchKMeans
     from sklearn.preprocessing import StandardScaler
 
-    from graylearn.data.encoding.encode import TableEncoder, letters
+    from graylearn.data.encode import TableEncoder, letters
 
     n = len(x)
     if n <= count:

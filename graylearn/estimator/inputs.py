@@ -19,7 +19,7 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from graylearn.data.encoding.encode import TableEncoder
+from graylearn.data.encode import TableEncoder
 from graylearn.data.inputs import ROWS, as_dense, as_feature_rows, as_plain, is_sparse, kind_of
 from graylearn.data.labels import note_order, note_telling_columns
 from graylearn.data.samples import RANGES, Samples, encode_labels

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graylearn
-from graylearn.data.encoding.column_kinds import split_kind
-from graylearn.data.encoding.encode import HUGE, TableEncoder
+from graylearn.data.column_kinds import split_kind
+from graylearn.data.encode import HUGE, TableEncoder
 from graylearn.data.written import writing
 from graylearn.errors import SettingsError
 from graylearn.estimator import GrayClassifier

@@ -20,7 +20,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from graylearn.array_types import Floats, Ints
-from graylearn.data.encoding.column_kinds import as_numbers, kind_of, split_kind
+from graylearn.data.column_kinds import as_numbers, kind_of, split_kind
 from graylearn.errors import DataError
 from graylearn.report.data import ReportData
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from graylearn.array_types import Ints
 from graylearn.audit.duplicates import Duplicates, find_duplicates
+from graylearn.data.column_kinds import kind_of, looks_like_id
 from graylearn.data.csv_files import write_csv
-from graylearn.data.encoding.column_kinds import kind_of, looks_like_id
 from graylearn.data.read import read_file
 from graylearn.data.samples import Samples
 from graylearn.data.tables import PIXELS_SIZE

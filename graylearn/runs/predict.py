@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from graylearn.data.column_kinds import as_date_parts, as_numbers, as_words
 from graylearn.data.csv_files import added_to
-from graylearn.data.encoding.column_kinds import as_date_parts, as_numbers, as_words
 from graylearn.data.formats import format_of
 from graylearn.data.read import are_large, count_rows, open_blocks, read_file
 from graylearn.data.samples import Samples

@@ -8,13 +8,14 @@ import pytest
 import torch
 from sklearn.datasets import load_sample_images
 
-from graylearn.data.efficientnet_lite import (
+from graylearn.data.embed import (
     PIXEL_MEAN,
     PIXEL_STD,
     EfficientNetLite0,
+    embed_images,
+    embed_text,
     load_efficientnet_lite0,
 )
-from graylearn.data.embed import embed_images, embed_text
 from graylearn.errors import CheckpointError, MissingExtraError, SettingsError
 
 # Places among the 1000 ImageNet classes, sorted by WordNet id.

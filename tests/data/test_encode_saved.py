@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from hand_made_frame import FRAME
 
-from graylearn.data.encoding.encode import TableEncoder
+from graylearn.data.encode import TableEncoder
 from graylearn.errors import CheckpointError
 
 

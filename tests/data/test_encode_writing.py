@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from graylearn.data.encoding.encode import TableEncoder
+from graylearn.data.encode import TableEncoder
 from graylearn.errors import DataError, DataWarning, IdLikeColumnWarning
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
-from graylearn.data.encoding.number_formats import (
+from graylearn.data.number_formats import (
     DATE_WRITINGS,
     MOSTLY,
     as_iso,

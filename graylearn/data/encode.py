@@ -25,7 +25,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import RidgeCV
 from sklearn.preprocessing import StandardScaler
 
-from graylearn.data.encoding.column_kinds import (
+from graylearn.data.column_kinds import (
     DATE_PARTS,
     as_bools,
     as_date_parts,

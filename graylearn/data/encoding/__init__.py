@@ -1,1 +1,0 @@
-"""Tables of any columns into bounded float32 features."""

@@ -4,7 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
 import torch
 from torch import nn
 from torch.autograd import forward_ad
@@ -29,44 +28,6 @@ def test_private_names_of_torch_stand_in_one_file():
                 names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
                 found += [f"{path}: {node.module} {name}" for name in names if name.startswith("_")]
     assert not found, f"move these to graylearn/torch_internals.py: {found}"
-
-
-def test_gradients_from_the_engine_are_those_of_autograd():
-    x = torch.randn(4, 3, requires_grad=True)
-    unused = torch.randn(2, requires_grad=True)
-    weight = torch.rand(4)
-    found = internals.backward((x**2).sum(1), weight, [x, unused])
-    torch.testing.assert_close(found[0], 2 * x.detach() * weight[:, None])
-    assert found[1] is None
-
-
-@pytest.mark.parametrize(
-    ("kernel", "kind", "options"),
-    [
-        (internals.fused_adam, torch.optim.Adam, {"weight_decay": 0.1}),
-        (internals.fused_adamw, torch.optim.AdamW, {"weight_decay": 0.1}),
-    ],
-)
-def test_the_fused_kernels_step_as_torch_optim_does(kernel, kind, options):
-    start, slope = torch.randn(2, 7)
-    parameter = nn.Parameter(start.clone())
-    parameter.grad = slope.clone()
-    kind([parameter], lr=0.1, **options).step()
-    mine, moments = start.clone(), torch.zeros(2, 7)
-    kernel([mine], [slope], [moments[0]], [moments[1]], [], [torch.ones(())], lr=0.1, beta1=0.9, beta2=0.999,
-           eps=1e-8, amsgrad=False, maximize=False, **options)  # fmt: skip
-    torch.testing.assert_close(mine, parameter.detach())
-
-
-def test_the_fused_sgd_kernel_steps_as_torch_optim_does():
-    start, slope = torch.randn(2, 7)
-    parameter = nn.Parameter(start.clone())
-    parameter.grad = slope.clone()
-    torch.optim.SGD([parameter], lr=0.1, momentum=0.9, nesterov=True).step()
-    mine = start.clone()
-    internals.fused_sgd([mine], [slope], [torch.zeros(7)], weight_decay=0.0, momentum=0.9, lr=0.1,
-                        dampening=0.0, nesterov=True, maximize=False, is_first_step=True)  # fmt: skip
-    torch.testing.assert_close(mine, parameter.detach())
 
 
 def test_every_kind_of_hook_is_seen():

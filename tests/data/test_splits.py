@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from graylearn.data.samples import Samples
 from graylearn.data.splits import stratified_choice, train_test_split
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError
 
 
 def make(counts):
@@ -39,12 +39,6 @@ def test_train_and_test_part_the_samples_in_proportion(counts, test, seed):
         assert (np.abs(held.class_counts - share * np.array(counts)) < 1 + 1e-9).all()
     again = train_test_split(samples, test, seed)
     assert again[1].ids.tolist() == held.ids.tolist()
-
-
-@pytest.mark.parametrize("share", [0.0, 20])
-def test_a_share_outside_zero_and_one_is_refused(share):
-    with pytest.raises(SettingsError, match="between 0 and 1"):
-        train_test_split(make([5, 5]), share)
 
 
 @settings(max_examples=60, deadline=None)

@@ -143,9 +143,7 @@ def test_networks_by_module_and_by_function(iris):
     [
         ({"network": nn.Linear(4, 7)}, "one logit a class"),
         ({"network": nn.Linear(9, 3)}, "cannot read torch.float32 samples"),
-        ({"network": "perceptron"}, "there is no net"),
         ({"network": nn.Linear(4, 3), "network_options": {"hidden": (8,)}}, "network_options"),
-        ({"method": "gray"}, "there is no method"),
         ({"audit": "maybe"}, "audit is 'maybe'"),
         ({"refine": None}, "refine is None"),
         ({"method": None}, "method is None: use a name"),

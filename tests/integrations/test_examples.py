@@ -11,7 +11,6 @@ FOLDER = Path(__file__).parent.parent.parent / "examples"
 HOOKS = sorted(path.stem for path in FOLDER.glob("*.py") if "# ours" in path.read_text(encoding="utf-8"))
 NOT_PINNED = {"keras_on_torch": "keras"}
 """Examples of what the tests do not install, by the package: run where somebody has it."""
-GUIDE = FOLDER.parent / "docs" / "guides" / "frameworks.md"
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what the frameworks say to one another
 
@@ -38,18 +37,3 @@ def test_five_lines_are_ours_at_most(name):
             ours |= {alias.name for alias in node.names}
     used = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in ours}
     assert used <= marked, "a line that uses graylearn is not marked as ours"
-
-
-def test_the_guide_tells_the_lines_and_versions_that_are_tested():
-    """Each row of its table: lines as marked in the example, the version that is pinned."""
-    pinned = (FOLDER.parent / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    told = set()
-    for line in GUIDE.read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 5 and ".py" in cells[3]:
-            names = [name.strip(" `").removesuffix(".py") for name in cells[3].split(",")]
-            text = [(FOLDER / f"{name}.py").read_text(encoding="utf-8") for name in names]
-            assert max(each.count("# ours") for each in text) == int(cells[2]), cells
-            assert cells[4].replace(" ", "==") in pinned, cells
-            told |= set(names)
-    assert told == set(HOOKS) - set(NOT_PINNED)

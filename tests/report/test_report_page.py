@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import pytest
 from playwright.sync_api import expect
 from report_pages import expect_first_ids, photo, press
 from report_tables import make_table
@@ -196,15 +195,3 @@ def test_many_classes_stay_readable(open_report):
     press(page, "r")
     page.fill("#relabel-search", "class 14")
     expect(page.locator("#relabel-list option")).to_have_count(10)
-
-
-@pytest.mark.parametrize("suspects", [0, 1])
-def test_few_suspects_and_none(open_report, suspects):
-    page = open_report(ReportData(title="Clean", table=make_table(30, suspects), classes=CLASSES))
-    if suspects:
-        assert page.locator(".lead").inner_text() == "Of 30 samples 1 looks mislabelled."
-    else:
-        assert page.locator(".lead").inner_text() == "None of the 30 samples was flagged."
-        expect(page.locator("#count")).to_have_text(re.compile("^Nothing was flagged"))
-        page.select_option("#scope", "all")
-    expect(page.locator(".sample")).to_have_count(1 if suspects else 25)

@@ -59,12 +59,6 @@ def test_errors_are_one_sentence(words, message, tmp_path):
     assert done.stderr.splitlines()[-1].startswith("error: ")
 
 
-def test_the_time_limit_leaves_cells_for_the_next_run(tmp_path):
-    done = invoke(*QUICK, "--store", str(tmp_path / "a.jsonl"), "--time-limit", "0")
-    assert done.exit_code == 0
-    assert "1 cells are left for the next run of this command" in done.stderr
-
-
 STOPPED = """
 import signal
 from reproduction.cli import main

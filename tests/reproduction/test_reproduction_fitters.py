@@ -1,7 +1,5 @@
 """Fitters: a cell's numbers are its own, and each protocol does what it says."""
 
-import platform
-
 import numpy as np
 import pytest
 import torch
@@ -10,10 +8,6 @@ from torch.nn import functional as F
 from graylearn.methods import METHODS, make_method
 from graylearn.methods.base import Output, Step
 from reproduction.cells import Cell
-from reproduction.experiments import EXPERIMENTS
-from reproduction.images import run_images
-from reproduction.measure import rounded
-from reproduction.options import Options
 from reproduction.readings import SoftmaxFirst
 from reproduction.released import LOSSES
 from reproduction.tables import run_tables
@@ -27,23 +21,6 @@ def numbers(measured):
     return kept | {"reliability": str(kept.get("reliability"))}  # whose NaN of empty bins equal nothing
 
 
-@pytest.mark.skipif(
-    platform.machine() not in ("arm64", "aarch64"), reason="kernels for this processor sum by shape"
-)
-def test_a_cell_gets_the_same_bits_in_a_stack_and_alone():
-    # wine's features are unscaled and reach 1,680, so that a last bit would grow into whole points
-    methods = ("oracle", "standard", "gl", "bt", "sl", "spl", "lcvd", "srcc", "il")
-    epochs = {"il": 7}  # its first round is after five
-    cells = [
-        WINE.but(method=method, seed=seed, epochs=epochs.get(method, 2))
-        for method in methods
-        for seed in (0, 1, 3)
-    ]
-    together = run_tables(cells, None)
-    for cell, measured in list(zip(cells, together, strict=True))[::4]:
-        assert numbers(run_tables([cell], None)[0]) == numbers(measured), cell
-
-
 def test_refining_a_table_begins_with_its_gl_fit_and_needs_four_classes():
     digits = Cell("table", "digits", "gl", 0, epochs=3, train_size=400, alpha=0.2)
     gl, refined = run_tables([digits, digits.but(method="gl+refine")], None)
@@ -54,18 +31,6 @@ def test_refining_a_table_begins_with_its_gl_fit_and_needs_four_classes():
     two = run_tables([WINE, WINE.but(method="gl+refine")], None)
     assert not two[1]["refined"]
     assert two[1]["accuracy"] == two[0]["accuracy"]
-
-
-def test_an_image_cell_measures_calibration_in_twenty_bins():
-    cell = next(c for c in EXPERIMENTS["sources"].cells(Options(quick=True, epochs=1)))
-    ((_, measured),) = run_images([cell], None, "cpu")
-    bins = rounded(measured)["reliability"]
-    assert [len(bins[name]) for name in ("edges", "confidence", "accuracy", "count")] == [21, 20, 20, 20]
-    filled = [place for place, count in enumerate(bins["count"]) if count]
-    gaps = [abs(bins["confidence"][b] - bins["accuracy"][b]) * bins["count"][b] for b in filled]
-    assert sum(gaps) / sum(bins["count"]) == pytest.approx(measured["ece"], abs=1e-5)
-    assert measured["samples"] == 133
-    assert measured["ood_samples"] == 13
 
 
 def step(logits, target, forward=None):

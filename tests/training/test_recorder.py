@@ -57,34 +57,6 @@ def test_samples_may_have_names_and_epochs_may_leave_some_out(run):
     np.testing.assert_allclose(history.mean_label_confidence()[3], expected, atol=5e-4)
 
 
-def test_the_audit_of_a_plain_loop_finds_the_wrong_labels():
-    x, y = blobs(600, 8, 5)
-    x, y = torch.as_tensor(x), torch.as_tensor(y).long()
-    random = np.random.default_rng(1)
-    wrong = random.random(len(y)) < 0.1
-    given = torch.where(
-        torch.from_numpy(wrong), (y + 1 + torch.from_numpy(random.integers(0, 3, len(y)))) % 5, y
-    )
-    torch.manual_seed(0)
-    network = torch.nn.Linear(x.shape[1], 5)
-    optimizer, criterion, recorder = (
-        torch.optim.Adam(network.parameters(), 0.05),
-        gl.GrayLoss(),
-        gl.Recorder(),
-    )
-    for _ in range(8):
-        for rows in torch.randperm(len(x)).split(50):
-            logits = network(x[rows])
-            recorder.record(rows, logits, given[rows])
-            optimizer.zero_grad()
-            criterion(logits, given[rows]).backward()
-            optimizer.step()
-        recorder.end_epoch()
-    audit = gl.Audit.from_history(recorder.history, features=x.numpy())
-    assert audit.suspected[wrong].mean() > 0.8
-    assert wrong[audit.suspected].mean() > 0.8
-
-
 def three_epochs(ids, x, y):
     """A history of three epochs in which every label is believed more and more."""
     recorder = gl.Recorder()

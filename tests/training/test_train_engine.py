@@ -14,6 +14,8 @@ from graylearn.errors import SettingsError
 from graylearn.methods import Method
 from graylearn.training import OptimizerSettings, ScheduleSettings, train
 
+PLAIN = {"method": "standard", "log": "none"}
+
 
 @pytest.mark.parametrize("opaque", [False, True], ids=["mlp", "any module"])
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -22,12 +24,9 @@ def test_equals_the_plain_loop_in_weights_history_and_log(name, opaque):
     x, y = blobs()
     model = Opaque(mlp()) if opaque else mlp()
     reference = copy.deepcopy(model)
-    result = train(
-        model, (x, y), method="standard", epochs=3, batch_size=16, optimizer=settings, seed=5, log="none"
-    )
-    seen = hand_loop(
-        reference, x, y, kind(reference.parameters(), lr=1e-2, **options), epochs=3, batch_size=16, seed=5
-    )
+    steps = {"epochs": 3, "batch_size": 16, "seed": 5}
+    result = train(model, (x, y), optimizer=settings, **PLAIN, **steps)
+    seen = hand_loop(reference, x, y, kind(reference.parameters(), lr=1e-2, **options), **steps)
     assert_same_weights(model, reference)
     assert result.model is model
     history = result.history
@@ -45,7 +44,7 @@ def test_the_hand_written_way_back_equals_autograd_with_dropout():
     x, y = blobs()
     model = mlp(dropout=0.3)
     reference = Opaque(copy.deepcopy(model))
-    options = {"method": "standard", "epochs": 2, "batch_size": 10, "seed": 1, "log": "none"}
+    options = {**PLAIN, "epochs": 2, "batch_size": 10, "seed": 1}
     train(model, (x, y), **options)
     train(reference, (x, y), **options)
     # the masks come from the same global generator in the same order, so the two runs are one
@@ -71,25 +70,10 @@ def test_sample_weights_scale_the_losses_and_zero_leaves_a_sample_out(opaque):
     model = Opaque(mlp()) if opaque else mlp()
     reference = copy.deepcopy(model)
     settings, kind, options = OPTIMIZERS["plain sgd"]
-    train(
-        model,
-        (x, y),
-        method="standard",
-        epochs=2,
-        batch_size=16,
-        optimizer=settings,
-        sample_weight=weights.numpy() * 7,
-        log="none",
-    )
-    hand_loop(
-        reference,
-        x,
-        y,
-        kind(reference.parameters(), lr=1e-2, **options),
-        epochs=2,
-        batch_size=16,
-        weights=weights / weights.mean(),
-    )
+    steps = {"epochs": 2, "batch_size": 16}
+    train(model, (x, y), optimizer=settings, sample_weight=weights.numpy() * 7, **PLAIN, **steps)
+    optimizer = kind(reference.parameters(), lr=1e-2, **options)
+    hand_loop(reference, x, y, optimizer, weights=weights / weights.mean(), **steps)
     assert_same_weights(model, reference)
 
 
@@ -99,9 +83,7 @@ def test_the_loss_in_the_log_is_the_weighted_mean():
     model = mlp()
     with torch.no_grad():
         losses = F.cross_entropy(model(x), y, reduction="none")
-    result = train(
-        model, (x, y), method="standard", epochs=1, batch_size=len(x), sample_weight=weights, log="none"
-    )
+    result = train(model, (x, y), epochs=1, batch_size=len(x), sample_weight=weights, **PLAIN)
     expected = float((losses * weights).sum() / weights.sum())
     assert result.log[0]["loss"] == pytest.approx(expected, rel=1e-5)
     assert expected != pytest.approx(float(losses.mean()), rel=1e-3)
@@ -125,27 +107,12 @@ def test_a_schedule_changes_the_rate_at_every_step(schedule, after_warmup):
     settings, kind, options = OPTIMIZERS["sgd"]
     model = mlp()
     reference = copy.deepcopy(model)
-    result = train(
-        model,
-        (x, y),
-        method="standard",
-        epochs=4,
-        batch_size=30,
-        optimizer=settings,
-        schedule=schedule,
-        log="none",
-    )
+    steps = {"epochs": 4, "batch_size": 30}
+    result = train(model, (x, y), optimizer=settings, schedule=schedule, **PLAIN, **steps)
     # 16 steps: a line from .1 up to 1 over the first 4, then what the schedule does over the other 12
     factors = [0.1 + 0.9 * step / 4 for step in range(4)] + after_warmup
-    hand_loop(
-        reference,
-        x,
-        y,
-        kind(reference.parameters(), lr=1e-2, **options),
-        epochs=4,
-        batch_size=30,
-        rates=[1e-2 * factor for factor in factors],
-    )
+    optimizer = kind(reference.parameters(), lr=1e-2, **options)
+    hand_loop(reference, x, y, optimizer, rates=[1e-2 * factor for factor in factors], **steps)
     assert_same_weights(model, reference)
     assert result.log[-1]["learning_rate"] == pytest.approx(1e-2 * factors[-1])
 
@@ -165,15 +132,8 @@ def test_features_are_what_the_last_linear_layer_reads():
     method = ReadsFeatures()
     model = mlp()
     x, y = blobs(samples=16)
-    train(
-        model,
-        (x, y),
-        method=method,
-        epochs=1,
-        batch_size=16,
-        optimizer=OptimizerSettings("sgd", 1e-9),
-        log="none",
-    )
+    slow = OptimizerSettings("sgd", 1e-9)
+    train(model, (x, y), method=method, epochs=1, batch_size=16, optimizer=slow, log="none")
     with torch.no_grad():
         expected = model[:-1](method.inputs)
     torch.testing.assert_close(method.seen, expected, atol=1e-5, rtol=0)

@@ -44,7 +44,7 @@ def photos(tmp_path_factory):
     picture("cat").point(lambda value: value // 12).save(folder / "cat" / "dark.png")
     stripes = 200 * (np.arange(48) // 12 % 2)[:, None] + np.zeros(48)  # red and green, alike in brightness
     colours = np.stack([stripes, 200 - stripes, stripes * 0], axis=2).astype(np.uint8)
-    blurred = np.asarray(Image.fromarray(colours).filter(ImageFilter.GaussianBlur(4))) // 2
+    blurred = np.asarray(Image.fromarray(colours).filter(ImageFilter.GaussianBlur(4)))
     Image.fromarray(blurred + rng.integers(0, 3, (48, 48, 3), np.uint8)).save(folder / "dog" / "blurred.png")
     picture("dog").resize((8, 8)).save(folder / "dog" / "tiny.png")
     picture("dog").resize((400, 60)).save(folder / "dog" / "long.png")

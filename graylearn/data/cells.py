@@ -152,18 +152,7 @@ def _any_field_size() -> Iterator[None]:
             csv.field_size_limit(before)
 
 
-def cell(record: str, separator: str, column: int) -> str:
-    """A cell of a record as it stands, quotes included."""
-    return record[slice(*_span(record, separator, column))]
-
-
-def with_cell(record: str, separator: str, column: int, new: str) -> str:
-    """The record with another cell, quoted as it is to stand."""
-    start, end = _span(record, separator, column)
-    return record[:start] + new + record[end:]
-
-
-def _span(record: str, separator: str, column: int) -> tuple[int, int]:
+def cell_span(record: str, separator: str, column: int) -> tuple[int, int]:
     """Where a cell of a record begins and ends, quotes included, the line's end not."""
     line, at = record.rstrip("\r\n"), 0
     pattern = re.compile(rf'(?:"(?:[^"]++|"")*+"?)?[^{re.escape(separator)}]*')

@@ -22,18 +22,13 @@ from graylearn.errors import DataError, SettingsError, counted
 _BYTES = 1 << 22
 
 
-def canonical_order(
-    x: NDArray[Any], y: NDArray[np.int64], also: NDArray[Any] | None = None
-) -> NDArray[np.int64]:
-    """(N,) the samples by a number made of x (N, ...), then by label y, then by one made of `also` (N, ...).
+def canonical_order(x: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(N,) the samples by a number made of x (N, ...), then by label y.
 
-    Samples that are alike in all of it stay as they were given. Batches and folds are drawn from this order,
+    Samples that are alike in both stay as they were given. Batches and folds are drawn from this order,
     so that the same set in any order gives the same model and the same verdicts.
     """
-    keys = [y, row_numbers(x)]
-    if also is not None:
-        keys.insert(0, row_numbers(also))
-    return np.lexsort(keys)
+    return np.lexsort([y, row_numbers(x)])
 
 
 def text_numbers(texts: Iterable[Any]) -> NDArray[np.uint64]:

@@ -12,7 +12,7 @@ import os
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -262,6 +262,42 @@ class Change:
             whole.ids[row], whole.labels[row] = self.ids[index], self.labels[index]
             whole.keep[row], whole.label_of[row] = self.keep[index], rows[self.label_of[index]]
         return whole
+
+
+def edited(
+    records: Sequence[str],
+    rows: Sequence[int],
+    change: Change,
+    columns: Columns,
+    span: Callable[[str, Any], tuple[int, int]],
+    moved: Callable[[str], str],
+) -> list[str]:
+    """Records of text less the rows that go, each row with its new label; all else as it stands.
+
+    Args:
+        records: what the file holds, of which `rows` (N,) are the samples.
+        span: where the value of a column begins and ends in a record.
+        moved: the path of an image, as it stands there, as the new file has to write it.
+    """
+    written = dict(enumerate(records))
+    for at, number in enumerate(rows):
+        if not change.keep[at]:
+            del written[number]
+            continue
+        record = records[number]
+        if (other := change.label_of[at]) != at:
+            bearer = records[rows[other]]
+            start, end = span(bearer, columns.label)
+            record = _spliced(record, span(record, columns.label), bearer[start:end])
+        if columns.path is not None:
+            start, end = span(record, columns.path)
+            record = _spliced(record, (start, end), moved(record[start:end]))
+        written[number] = record
+    return list(written.values())
+
+
+def _spliced(text: str, span: tuple[int, int], new: str) -> str:
+    return text[: span[0]] + new + text[span[1] :]
 
 
 class Format(ABC):

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from graylearn.data.cells import (
-    cell,
+    cell_span,
     check_utf8,
     codec_of,
     guessed_separator,
@@ -32,13 +32,13 @@ from graylearn.data.cells import (
     rows_of,
     separator_line,
     unclosed,
-    with_cell,
 )
 from graylearn.data.formats._base import (
     Change,
     Format,
     Origin,
     chunks_of,
+    edited,
     moved_path,
     read_bytes,
     suffix_of,
@@ -90,25 +90,20 @@ class Delimited(Format):
         text = whole.removeprefix(first)
         separator = origin.separator or told or guessed_separator(text)
         records = list(records_of(text, separator))
-        rows = [record.text for record in records if record.cells]
+        rows = [number for number, record in enumerate(records) if record.cells]
         header = len(rows) - len(change.keep)
         if header not in (0, 1):
             told = f"{len(rows)} rows where {len(change.keep)} samples were read; stray quotes are in the way"
             raise DataError(f"{path} has {told}")
-        rows = rows[header:]
-        label = origin.names.index(origin.columns.label)
-        parts, index = [first], -header
-        for _, record, cells in records:
-            at, index = index, index + bool(cells)
-            if cells and at >= 0:
-                if not change.keep[at]:
-                    continue
-                if (other := change.label_of[at]) != at:
-                    record = with_cell(record, separator, label, cell(rows[other], separator, label))
-                if origin.columns.path is not None:
-                    column = origin.names.index(origin.columns.path)
-                    record = _with_moved_path(record, separator, column, path, out)
-            parts.append(record)
+
+        def span(record: str, column: str) -> tuple[int, int]:
+            return cell_span(record, separator, origin.names.index(column))
+
+        def moved(cell: str) -> str:
+            return _moved_cell(cell, separator, path, out)
+
+        texts = [record.text for record in records]
+        parts = [first, *edited(texts, rows[header:], change, origin.columns, span, moved)]
         if (mark + whole.encode(codec)) == raw:
             write_bytes(out, mark + "".join(parts).encode(codec))
             return None
@@ -415,18 +410,15 @@ def line_numbers(raw: bytes, separator: str, num_rows: int, has_header: bool) ->
     return np.array(lines, dtype=np.int64)
 
 
-def _with_moved_path(record: str, separator: str, column: int, path: Path, out: Path) -> str:
-    raw = cell(record, separator, column)
-    image = next(records_of(raw, separator)).cells[0] if raw else ""
-    moved = moved_path(image, path, out)
-    if moved == image:
-        return record
+def _moved_cell(cell: str, separator: str, path: Path, out: Path) -> str:
+    """The path of an image in a cell, quoted as it was, as the table at `out` has to write it."""
+    image = next(records_of(cell, separator)).cells[0] if cell else ""
+    if (moved := moved_path(image, path, out)) == image:
+        return cell
     written = io.StringIO()
-    writer = csv.writer(written, delimiter=separator, lineterminator="")
-    if raw.startswith('"'):
-        writer = csv.writer(written, delimiter=separator, lineterminator="", quoting=csv.QUOTE_ALL)
-    writer.writerow([moved])
-    return with_cell(record, separator, column, written.getvalue())
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if cell.startswith('"') else csv.QUOTE_MINIMAL
+    csv.writer(written, delimiter=separator, lineterminator="", quoting=quoting).writerow([moved])
+    return written.getvalue()
 
 
 FORMAT = Delimited()

@@ -21,6 +21,7 @@ from graylearn.data.formats._base import (
     Format,
     Origin,
     chunks_of,
+    edited,
     moved_path,
     read_bytes,
     write_bytes,
@@ -53,33 +54,18 @@ class Json(Format):
             names = list(dict.fromkeys(itertools.chain.from_iterable(records)))
             cells = ([record.get(name) for name in names] for record in records)
             return write_copy(partial(slices_of, of_cells(names, cells)), path, out, origin, change)
-        label, images = origin.columns.label, origin.columns.path
         lines = body.decode("utf-8", "surrogatepass").split("\n")
         rows = [number for number, line in enumerate(lines) if line.strip()]
         change.check_count(path, len(rows))
-        written = dict(enumerate(lines))
-        for at, number in enumerate(rows):
-            line = lines[number]
-            if not change.keep[at]:
-                del written[number]
-                continue
-            if (other := change.label_of[at]) != at:
-                start, end = _span(lines[rows[other]], label)
-                line = _with(line, label, lines[rows[other]][start:end])
-            if images is not None:
-                start, end = _span(line, images)
-                before = json.loads(line[start:end] or "null")
-                if (moved := moved_path(before, path, out)) != before:
-                    line = _with(line, images, json.dumps(moved, ensure_ascii=False))
-            written[number] = line
-        write_bytes(out, mark + "\n".join(written.values()).encode("utf-8", "surrogatepass"))
+
+        def moved(value: str) -> str:
+            image = json.loads(value or "null")
+            after = moved_path(image, path, out)
+            return value if after == image else json.dumps(after, ensure_ascii=False)
+
+        written = edited(lines, rows, change, origin.columns, _span, moved)
+        write_bytes(out, mark + "\n".join(written).encode("utf-8", "surrogatepass"))
         return None
-
-
-def _with(line: str, key: str, value: str) -> str:
-    """An object with another value of a key, written as it is to stand."""
-    start, end = _span(line, key)
-    return line[:start] + value + line[end:]
 
 
 def _span(line: str, key: str) -> tuple[int, int]:

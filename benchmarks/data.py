@@ -50,7 +50,7 @@ def interleaved(repeats: int, **works: Callable[[], Any]) -> dict[str, float]:
     return {name: round(statistics.median(values), 4) for name, values in times.items()}
 
 
-def measure_table(path: Path, repeats: int) -> dict[str, Any]:
+def measure_table(path: Path, repeats: int = 5) -> dict[str, Any]:
     bare = pyarrow.csv.ReadOptions(autogenerate_column_names=True)
     medians = interleaved(
         repeats,
@@ -98,7 +98,9 @@ def pillow_loop(paths: list[Path], size: int, workers: int) -> None:
             raise RuntimeError("the Pillow loop failed")
 
 
-def measure_images(count: int, side: int, repeats: int, size: int = 64, workers: int = 2) -> dict[str, Any]:
+def measure_images(
+    count: int, side: int, repeats: int = 5, size: int = 64, workers: int = 2
+) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "images").mkdir()
         paths = make_jpegs(Path(folder) / "images", count, side)
@@ -138,10 +140,8 @@ LAB_TABLES = {"measurements.md": {"data": table}}
 def main() -> None:
     parser = described(__doc__)
     parser.add_argument("--arrhythmia", type=Path, help="mitbih_train.csv.gz")
-    parser.add_argument("--images", type=int, default=10_000)
-    parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     if options.arrhythmia:
-        append(measure_table(options.arrhythmia, options.repeats), OUT)
+        append(measure_table(options.arrhythmia), OUT)
     for side in (128, 400):
-        append(measure_images(options.images, side, options.repeats), OUT)
+        append(measure_images(10_000, side), OUT)

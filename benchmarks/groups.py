@@ -33,19 +33,14 @@ Grouped = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Samples (N, D), what they show (N,) and their groups (N,)."""
 
 
-def seen_again(images: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Each image 3 to 13 times, moved by a pixel at most and with noise; and which it is."""
-    groups = np.repeat(np.arange(len(images)), random.integers(3, 14, len(images)))
-    moved = [np.roll(images[row], random.integers(-1, 2, 2), (0, 1)) for row in groups]
-    return np.stack(moved) + random.normal(0, 1.5, (len(groups), *images.shape[1:])), groups
-
-
 def digits(folder: Path) -> Grouped:
-    """Seven hundred digits."""
+    """Seven hundred digits, each 3 to 13 times, moved by a pixel at most and with noise."""
     random = np.random.default_rng(5)
     held = load_digits()
     chosen = random.permutation(len(held.target))[:700]
-    x, groups = seen_again(held.images[chosen], random)
+    groups = np.repeat(np.arange(700), random.integers(3, 14, 700))
+    moved = [np.roll(held.images[chosen][row], random.integers(-1, 2, 2), (0, 1)) for row in groups]
+    x = np.stack(moved) + random.normal(0, 1.5, (len(groups), 8, 8))
     return x.reshape(len(x), -1), held.target[chosen][groups].astype(str), groups
 
 

@@ -11,13 +11,11 @@ once at the bandwidth of a copy measured in the same run.
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import itertools
 import math
 import statistics
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,7 +24,7 @@ from torch.nn import functional as F
 from benchmarks.record import RESULTS, append, described, markdown, record, rows
 from graylearn.losses import gray_loss
 
-SIZES = "131072x10,65536x100,16384x1000,8192x32768,4096x131072"
+SIZES = ((131072, 10), (16384, 1000), (8192, 32768), (4096, 131072), (128, 10))
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 Loss = Callable[[Tensor, Tensor], Tensor]
 Batch = tuple[Tensor, Tensor]
@@ -134,16 +132,6 @@ def copy_bandwidth() -> float:
     return 2 * len(source) / device_seconds(copy, 15)
 
 
-def measure(loss: Loss, sets: list[Batch]) -> dict[str, Any]:
-    logits, target = sets[0]
-    found: dict[str, Any] = time_on_cuda(loss, sets)
-    memory = cuda_memory(loss, logits, target)
-    return found | {
-        "memory_bytes": memory,
-        "memory_buffers": memory / (logits.numel() * logits.element_size()),
-    }
-
-
 # -- runs ---------------------------------------------------------------------------------------------
 
 
@@ -154,31 +142,29 @@ def input_sets(rows: int, classes: int, dtype: torch.dtype, kind: str) -> list[B
     return [batch(rows, classes, dtype, kind, seed) for seed in range(count)]
 
 
-def compare(options: argparse.Namespace) -> None:
-    kind, copy = options.logits, copy_bandwidth()
-    print(f"copy bandwidth {copy / 1e9:.0f} GB/s", flush=True)
-    for (rows_, classes), name in itertools.product(options.sizes, options.dtypes):
-        dtype = DTYPES[name]
-        floor = 2 * rows_ * classes * torch.empty((), dtype=dtype).element_size() / copy
-        print(f"\n({rows_}, {classes}) {name}, floor {floor * 1e6:.1f} us", flush=True)
+def compare(kind: str) -> None:
+    copy = copy_bandwidth()
+    for (rows_, classes), (name, dtype) in itertools.product(SIZES, DTYPES.items()):
+        gradient = rows_ * classes * torch.empty((), dtype=dtype).element_size()
         for who, loss in losses().items():
             sets = input_sets(rows_, classes, dtype, kind)
-            found = measure(loss, sets)
+            found = time_on_cuda(loss, sets) | {"memory_buffers": cuda_memory(loss, *sets[0]) / gradient}
             del sets
             torch.cuda.empty_cache()
-            print(f"  {who:20s} {found['time_s'] * 1e6:10.1f} us {found['time_s'] / floor:7.2f} x floor")
             row = record(
                 "loss", rows=rows_, classes=classes, dtype=name, device="cuda", logits=kind, loss=who,
-                **found, floor_s=floor, copy_bytes_per_s=copy, triton=importlib.metadata.version("triton"),
+                **found, floor_s=2 * gradient / copy, copy_bytes_per_s=copy,
+                triton=importlib.metadata.version("triton"),
             )  # fmt: skip
             append(row, RESULTS / "loss.jsonl")
+            print(rows_, classes, name, who, found, flush=True)
 
 
 def table() -> str:
     """Microseconds forward and backward on one GPU, one line per size and type."""
     found = rows(RESULTS / "loss.jsonl", "loss")
     found = [row for row in found if (row["device"], row["logits"]) == ("cuda", "normal")]
-    found = [row for row in found if row["classes"] != 100]  # between ten and a thousand
+    found = [row for row in found if (row["rows"], row["classes"]) in SIZES]
     body = []
     for case in dict.fromkeys((row["rows"], row["classes"], row["dtype"]) for row in found):
         by = {row["loss"]: row for row in found if (row["rows"], row["classes"], row["dtype"]) == case}
@@ -200,10 +186,5 @@ LAB_TABLES = {"measurements.md": {"loss": table}}
 
 def main() -> None:
     parser = described(__doc__)
-    parser.add_argument("--sizes", default=SIZES, help=f"NxK,...; default {SIZES}")
-    parser.add_argument("--dtypes", default="float32,bfloat16")
     parser.add_argument("--logits", choices=["normal", "peaked"], default="normal")
-    options = parser.parse_args()
-    options.sizes = [tuple(int(n) for n in size.split("x")) for size in options.sizes.split(",")]
-    options.dtypes = options.dtypes.split(",")
-    compare(options)
+    compare(parser.parse_args().logits)

@@ -96,10 +96,6 @@ def clouds(n: int, columns: int = 128, classes: int = 10, seed: int = 0) -> tupl
     return x, y, bad
 
 
-def peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
     began = time.process_time()
     found = work()
@@ -124,7 +120,7 @@ def measure_cleanlab(n: int, device: str) -> Row:
     return {
         "cpu_seconds": mine, "ap": float(average_precision_score(bad, found.score)),
         "cleanlab_cpu_seconds": taken, "cleanlab_ap": float(average_precision_score(bad, -quality)),
-        "ratio": mine / taken, "peak_mb": peak_mb(),
+        "ratio": mine / taken,
     }  # fmt: skip
 
 
@@ -135,7 +131,8 @@ def measure_classes(n: int, device: str, classes: int = 5000) -> Row:
     )
     x = random.normal(size=(classes, 64))[label] + 0.3 * random.normal(size=(n, 64))
     taken, _ = seconds(lambda: gl.audit(x.astype(np.float32), label, device=device))
-    return {"classes": classes, "cpu_seconds": taken, "peak_mb": peak_mb()}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"classes": classes, "cpu_seconds": taken, "peak_mb": peak}
 
 
 def measure_fit(n: int, device: str, epochs: int = 5) -> Row:

@@ -69,16 +69,6 @@ class Split:
     ood_x: np.ndarray
     known: np.ndarray | None
 
-    def scaled(self) -> Split:
-        mean, spread = self.x.mean(axis=0), self.x.std(axis=0)
-
-        def scale(rows: Any) -> Any:
-            return None if rows is None else ((rows - mean) / np.maximum(spread, 1e-3)).astype(np.float32)
-
-        return Split(
-            scale(self.x), self.y, scale(self.test_x), self.test_y, scale(self.ood_x), scale(self.known)
-        )
-
 
 def arrays(path: Path, *names: str) -> list[np.ndarray]:
     with np.load(path) as file:
@@ -121,7 +111,13 @@ def make(name: str, setting: str, seed: int, features: Path) -> Split:
         given_x, given_y = np.asarray(mixed.x), mixed.y
     if known is not None:
         known = known[random.permutation(len(known))[:KNOWN]]
-    return Split(given_x, given_y, x[new], y[new], ood_x[ood_order[:test_size]], known).scaled()
+    middle, spread = given_x.mean(axis=0), np.maximum(given_x.std(axis=0), 1e-3)
+
+    def scaled(rows: Any) -> Any:
+        return None if rows is None else ((rows - middle) / spread).astype(np.float32)
+
+    outside = ood_x[ood_order[:test_size]]
+    return Split(scaled(given_x), given_y, scaled(x[new]), y[new], scaled(outside), scaled(known))
 
 
 def method_of(name: str, split: Split) -> Method:

@@ -119,6 +119,7 @@ def test_semicolons_and_decimal_commas(csv):
 
 def test_other_separators(csv):
     assert list(read(csv("a\tlabel\n1\tx\n2\ty\n", "t.tsv")).x.columns) == ["a"]
+    assert read(csv('a\tlabel\n5,"6\tx\n7,8\ty\n', "u.tsv")).x["a"].tolist() == ['5,"6', "7,8"]
     assert list(read(csv("a|label\n1|x\n2|y\n")).x.columns) == ["a"]
     assert list(read(csv("a:label\n1:x\n2:y\n"), separator=":").x.columns) == ["a"]
 

@@ -131,7 +131,9 @@ class _Text(Table):
     def __init__(self, path: Path, options: ReadOptions) -> None:
         super().__init__(str(path), options)
         self.path = path
-        self.separator = ""
+        if options.separator is not None and len(options.separator) != 1:
+            raise SettingsError(f"separator is {options.separator!r}; it must be a single character")
+        self.separator = options.separator or ("\t" if suffix_of(path) in _TABBED else "")
         self.names: list[str] = []
         """Of the columns."""
         self.has_header = self.is_long = False
@@ -219,16 +221,11 @@ class _Text(Table):
 
     def _begun(self, text: bytes) -> bytes:
         """The text from its first row on, once the separator and the names of the columns are known."""
-        separator = self.options.separator
-        if separator is not None and len(separator) != 1:
-            raise SettingsError(f"separator is {separator!r}; it must be a single character")
         start, told = separator_line(text[:64].decode("utf-8", "replace"))
         content = text[len(start.encode()) :].lstrip(b"\r\n")
         if not content.strip():
             raise DataError(f"{self.name} is empty")
-        if separator is None and suffix_of(self.path) in _TABBED:
-            separator = "\t"
-        self.separator = separator or told or guessed_separator(content.split(b"\n", 1)[0].decode())
+        self.separator = self.separator or told or guessed_separator(content.split(b"\n", 1)[0].decode())
         first = next(rows_of(content, self.separator)).cells
         self.has_header = _looks_like_header(first) if self.options.header is None else self.options.header
         self.names = (
@@ -254,8 +251,8 @@ class _Text(Table):
             except UnicodeError as error:
                 told = f"{self.name}, after line {before}: not {codec} ({first_line(error)})"
                 raise DataError(f"{told}; try another encoding") from error
-            guess = self.separator or guessed_separator(rest[:9999].decode("utf-8", "replace"))
-            end = self._last_row_end(rest, self.options.separator or guess, before, is_last)
+            separator = self.separator or guessed_separator(rest[:9999].decode("utf-8", "replace"))
+            end = self._last_row_end(rest, separator, before, is_last)
             if end or (is_last and not before):
                 text, rest = rest[:end], rest[end:]
                 if decoder is None:

@@ -107,12 +107,8 @@ CELLS: dict[str, Callable[[Path, Path], Source]] = {
 }
 
 
-def make(cell: str, setting: str, seed: int, data: Path, features: Path) -> Contaminated:
+def mixed(source: Source, setting: Setting, seed: int, cap: int = CAP) -> Contaminated:
     """One training set whose truth is known; rows are shuffled by the seed."""
-    return _mixed(CELLS[cell](data, features), SETTINGS[setting], seed)
-
-
-def _mixed(source: Source, setting: Setting, seed: int, cap: int = CAP) -> Contaminated:
     rows = np.arange(len(source.y))
     if len(rows) > cap:
         rows = stratified_choice(source.y, cap, seed)
@@ -142,7 +138,7 @@ class Split:
         test = np.zeros(len(source.y), dtype=bool)
         test[stratified_choice(source.y, min(most, len(source.y) // 3), seed)] = True
         part = Source(source.x[~test], source.y[~test], source.ood_x, source.ood_group)
-        self.data = _mixed(part, setting, seed, cap)
+        self.data = mixed(part, setting, seed, cap)
         classes = np.asarray(self.data.classes)
         known = test & np.isin(source.y, classes)
         self.test_x = source.x[known].astype(np.float32)

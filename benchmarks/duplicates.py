@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -57,7 +56,8 @@ def copied(image: np.ndarray, kind: str, random: np.random.Generator) -> np.ndar
     return np.asarray(photo)
 
 
-def of_groups(groups: Any) -> Pairs:
+def by_us(images: np.ndarray) -> Pairs:
+    groups = find_duplicates(images).groups
     return {(int(a), int(b)) for group in groups for a, b in itertools.combinations(sorted(group), 2)}
 
 
@@ -89,11 +89,7 @@ def by_datalab(images: np.ndarray) -> Pairs:
     }
 
 
-WAYS = {
-    "graylearn": lambda images: of_groups(find_duplicates(images).groups),
-    "hash": by_hash,
-    "datalab": by_datalab,
-}
+WAYS = {"graylearn": by_us, "hash": by_hash, "datalab": by_datalab}
 
 
 def measure(photos: str, seed: int, folder: Path) -> Iterator[record.Row]:

@@ -136,7 +136,8 @@ def people(folders: Folders, labels: str, seed: int, rows: int = 4000) -> Arrays
 
 def foreign(folders: Folders, cell: str, setting: str, seed: int) -> Arrays:
     """A cell of audit_cells.py: foreign samples, and flips with `mix`."""
-    made = audit_cells.make(cell, setting, seed, folders.data, folders.features)
+    source = audit_cells.CELLS[cell](folders.data, folders.features)
+    made = audit_cells.mixed(source, audit_cells.SETTINGS[setting], seed)
     return arrays(made.x, made.y, made.true_y)
 
 

@@ -58,9 +58,6 @@ def step(loss: Loss, logits: Tensor, target: Tensor) -> None:
     loss(logits, target).backward()
 
 
-# -- time and memory ----------------------------------------------------------------------------------
-
-
 def device_seconds(run: Callable[[], None], repeats: int) -> float:
     """Median time of `run` on the device, by events."""
     times = []
@@ -132,22 +129,13 @@ def copy_bandwidth() -> float:
     return 2 * len(source) / device_seconds(copy, 15)
 
 
-# -- runs ---------------------------------------------------------------------------------------------
-
-
-def input_sets(rows: int, classes: int, dtype: torch.dtype, kind: str) -> list[Batch]:
-    """Enough sets that their logits are several times an L2 cache of 50 MB."""
-    buffer = rows * classes * torch.empty((), dtype=dtype).element_size()
-    count = max(2, min(64, math.ceil(256e6 / buffer)))
-    return [batch(rows, classes, dtype, kind, seed) for seed in range(count)]
-
-
 def compare(kind: str) -> None:
     copy = copy_bandwidth()
     for (rows_, classes), (name, dtype) in itertools.product(SIZES, DTYPES.items()):
         gradient = rows_ * classes * torch.empty((), dtype=dtype).element_size()
+        count = max(2, min(64, math.ceil(256e6 / gradient)))  # several times an L2 cache of 50 MB
         for who, loss in losses().items():
-            sets = input_sets(rows_, classes, dtype, kind)
+            sets = [batch(rows_, classes, dtype, kind, seed) for seed in range(count)]
             found = time_on_cuda(loss, sets) | {"memory_buffers": cuda_memory(loss, *sets[0]) / gradient}
             del sets
             torch.cuda.empty_cache()

@@ -9,7 +9,7 @@ wraps the same network, trained with cross entropy. The refined fit is a committ
 than one network whatever they learn from; so there are rows for it with one member, and for committees of the
 same size on the dirty labels ("standard x5") and the true ones ("oracle x5").
 
-One JSON line a cell, setting, seed and method; rows of another REVISION are not shown.
+One JSON line a cell, setting, seed and method.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ from graylearn.training import train_stack
 
 RESULTS, CHOSEN = record.RESULTS / "refine.jsonl", record.RESULTS / "choose.jsonl"
 """Of the method `choose`, and of what stands beside it on the same rows: `--out` of both scripts."""
-REVISION = 2
-"""What the rows mean; those of another revision were made with another refined fit or other settings."""
 NAMES = {
     "clean": "clean",
     "ood20": "20 % OOD",
@@ -63,10 +61,6 @@ COMMITTEES = (f"oracle x{MEMBERS}", f"standard x{MEMBERS}")
 METHODS = (
     "oracle", "standard", "gl", "gl+refine", "gl+refine x1", "cleanlab", *COMMITTEES, *STACKED, *ALONE,
 )  # fmt: skip
-
-
-def split_of(cell: str, setting: str, seed: int, args: argparse.Namespace) -> Split:
-    return Split(cells.CELLS[cell](args.data, args.features), cells.SETTINGS[setting], seed, MAX_TEST)
 
 
 def classifier(split: Split, **parameters: Any) -> GrayClassifier:
@@ -123,21 +117,15 @@ def cleanlab(split: Split) -> dict[str, Any]:
     return {"accuracy": split.accuracy(wrapped.predict(split.test_x)), "flagged": float(flagged.mean())}
 
 
-def oracle(split: Split) -> dict[str, Any]:
-    clean = split.data.clean()
-    found = classifier(split, method="standard").fit(np.asarray(clean.x), clean.y)
-    return {"accuracy": split.accuracy(found.predict(split.test_x))}
-
-
 def one(split: Split, method: str) -> dict[str, Any]:
     """The row of a method that trains by itself."""
-    began = time.perf_counter()
+    began, clean = time.perf_counter(), split.data.clean()
     if method == "oracle":
-        row = oracle(split)
+        found = classifier(split, method="standard").fit(np.asarray(clean.x), clean.y)
+        row = {"accuracy": split.accuracy(found.predict(split.test_x))}
     elif method == "cleanlab":
         row = cleanlab(split)
     elif method == COMMITTEES[0]:
-        clean = split.data.clean()
         row = committee(split, np.asarray(clean.x), clean.y)
     elif method == COMMITTEES[1]:
         row = committee(split, split.x, split.y)
@@ -151,7 +139,7 @@ def one(split: Split, method: str) -> dict[str, Any]:
 
 def measure(cell: str, setting: str, seed: int, args: argparse.Namespace) -> Iterator[record.Row]:
     """Rows of all methods on one set. A peer that fails has its error in the row, and no accuracy."""
-    split = split_of(cell, setting, seed, args)
+    split = Split(cells.CELLS[cell](args.data, args.features), cells.SETTINGS[setting], seed, MAX_TEST)
     sizes = {"K": len(split.data.classes), "N": len(split.y), "test": len(split.test_y)}
     together = [method for method in args.methods if method in STACKED]
     found = side_by_side(split, together) if together else {}
@@ -162,14 +150,13 @@ def measure(cell: str, setting: str, seed: int, args: argparse.Namespace) -> Ite
             if method != "cleanlab":  # ours must not fail; a peer's failure is a finding
                 raise
             row = {"error": f"{type(error).__name__}: {error}"[:200]}
-        yield {"method": method, **sizes, **row, "revision": REVISION}
+        yield {"method": method, **sizes, **row}
 
 
 def read(path: Path = RESULTS) -> list[record.Row]:
-    """The rows of this revision; of two for the same run, the later."""
-    rows = [row for row in record.rows(path) if row.get("revision") == REVISION]
+    """The rows; of two for the same run, the later."""
     run = ("cell", "setting", "seed", "method")
-    return list({tuple(row[part] for part in run): row for row in rows}.values())
+    return list({tuple(row[part] for part in run): row for row in record.rows(path)}.values())
 
 
 class Accuracies:

@@ -39,7 +39,7 @@ from graylearn.data import contaminate
 from graylearn.data.batches import Preparation
 from graylearn.estimator.networks import outputs_of
 from graylearn.estimator.rejection import OURS, SCORES, learn_reference
-from graylearn.methods import Method, make_method
+from graylearn.methods import make_method
 from graylearn.nets import MLP, PrototypeNet
 from graylearn.training import train
 
@@ -120,11 +120,6 @@ def make(name: str, setting: str, seed: int, features: Path) -> Split:
     return Split(scaled(given_x), given_y, scaled(x[new]), y[new], scaled(outside), scaled(known))
 
 
-def method_of(name: str, split: Split) -> Method:
-    bare = name.removesuffix(" known")
-    return make_method(bare, **({"outliers": split.known} if bare != name else {}))
-
-
 def measure(where: str, setting: str, seed: int, name: str, features: Path) -> Iterator[record.Row]:
     """Train by one method, and judge every score of its network."""
     split = make(where, setting, seed, features)
@@ -132,8 +127,10 @@ def measure(where: str, setting: str, seed: int, name: str, features: Path) -> I
     classes = int(split.y.max()) + 1
     network: Any = MLP(classes, split.x.shape[1:], hidden=(128, 128))
     network = PrototypeNet(network) if name == "isomax" else network
+    bare = name.removesuffix(" known")
+    method = make_method(bare, **({"outliers": split.known} if bare != name else {}))
     train(
-        network, (split.x, split.y), method=method_of(name, split), epochs=EPOCHS, batch_size=BATCH,
+        network, (split.x, split.y), method=method, epochs=EPOCHS, batch_size=BATCH,
         optimizer="adam", learning_rate=1e-3, seed=seed, device="cpu", log="none",
     )  # fmt: skip
     network.eval()

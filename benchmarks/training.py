@@ -37,12 +37,6 @@ SAMPLES, FEATURES, CLASSES = 2000, 20, 5
 IMAGES, BATCHES = 50_000, (128, 512, 2048)
 
 
-def table(samples: int, features: int, classes: int) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(samples, features, generator=generator)
-    return x, torch.randint(classes, (samples,), generator=generator)
-
-
 def dataloader_loop(x: torch.Tensor, y: torch.Tensor, model: nn.Module, epochs: int) -> None:
     optimizer = torch.optim.Adam(model.parameters())
     loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
@@ -72,7 +66,9 @@ def skorch_fit(x: torch.Tensor, y: torch.Tensor, model: nn.Module, epochs: int) 
 
 def on_cpu(arguments: argparse.Namespace) -> None:
     torch.set_num_threads(1)
-    x, y = table(SAMPLES, FEATURES, CLASSES)
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(SAMPLES, FEATURES, generator=generator)
+    y = torch.randint(CLASSES, (SAMPLES,), generator=generator)
     epochs, stacked = arguments.epochs or 3, 20
     steps = epochs * -(-len(x) // 16)
 
@@ -117,12 +113,6 @@ def on_cpu(arguments: argparse.Namespace) -> None:
 # -- images on a GPU ----------------------------------------------------------------------------------
 
 
-def images(samples: int) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randint(256, (samples, 32, 32, 3), dtype=torch.uint8, generator=generator)
-    return x, torch.randint(10, (samples,), generator=generator)
-
-
 def plain_loop(x: torch.Tensor, y: torch.Tensor, batch: int, steps: int, device: torch.device) -> float:
     """Images a second of the loop one writes first: float32, everything on the device, no augmentation."""
     torch.manual_seed(0)
@@ -165,7 +155,9 @@ def engine_speed(x: torch.Tensor, y: torch.Tensor, batch: int, epochs: int, mode
 
 
 def on_gpu(arguments: argparse.Namespace) -> None:
-    x, y = images(IMAGES)
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randint(256, (IMAGES, 32, 32, 3), dtype=torch.uint8, generator=generator)
+    y = torch.randint(10, (IMAGES,), generator=generator)
     epochs = arguments.epochs or 5
     plain = {batch: plain_loop(x, y, batch, IMAGES // batch, torch.device("cuda")) for batch in BATCHES}
     for mode, batch in itertools.product(("default", "reduce-overhead"), BATCHES):

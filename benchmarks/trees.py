@@ -97,10 +97,6 @@ def measure(table: str, size: int, setting: str, seed: int, method: str, data: P
     yield {"accuracy": split.accuracy(fitted.predict(split.test_x)), **shape}
 
 
-def read(path: Path = RESULTS) -> list[dict[str, Any]]:
-    return [{"size": SIZES[0]} | row for row in record.rows(path)]  # revision 1 had that size alone
-
-
 Values = dict[str, dict[str, list[float]]]
 """One value per seed, by method and table."""
 
@@ -109,7 +105,7 @@ def measured(setting: str, size: int) -> Values:
     """Accuracy by method and table, of the seeds that all methods have; of two rows of a cell the later."""
     found = {
         (row["method"], row["table"], row["seed"]): row["accuracy"]
-        for row in read()
+        for row in record.rows(RESULTS)
         if (row["setting"], row["size"]) == (setting, size)
     }
     values: Values = {method: {} for method in METHODS}

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -118,7 +118,9 @@ class _Part(NamedTuple):
     """Lines before it in the file."""
     text: bytes
     """Whole rows in UTF-8."""
-    has_header: bool
+    ends: int
+    """Ends of lines in it."""
+    has_header: bool = False
 
 
 class _Text(Table):
@@ -212,12 +214,13 @@ class _Text(Table):
 
     def _parts(self) -> Iterator[_Part]:
         """The blocks as text."""
-        for number, (before, text) in enumerate(self._chunks()):
+        for number, part in enumerate(self._chunks()):
             if number == 0:
-                content = self._begun(text)
-                before, text = text[: len(text) - len(content)].count(b"\n"), content
-            if text.strip():
-                yield _Part(before, text, number == 0 and self.has_header)
+                content = self._begun(part.text)
+                skipped = part.text[: len(part.text) - len(content)].count(b"\n")
+                part = _Part(skipped, content, part.ends - skipped, self.has_header)
+            if part.text.strip():
+                yield part
 
     def _begun(self, text: bytes) -> bytes:
         """The text from its first row on, once the separator and the names of the columns are known."""
@@ -235,8 +238,8 @@ class _Text(Table):
         self.is_long = len(content) > LONGEST_HEADER
         return content
 
-    def _chunks(self) -> Iterator[tuple[int, bytes]]:
-        """(lines before it, text in UTF-8) of whole rows: one goes on to the line where its quotes close."""
+    def _chunks(self) -> Iterator[_Part]:
+        """The text in whole rows: one goes on to the line where its quotes close."""
         codec, decoder, rest, before = "", None, b"", 0
         for raw, is_last in chunks_of(self.path):
             if not codec:
@@ -257,8 +260,8 @@ class _Text(Table):
                 text, rest = rest[:end], rest[end:]
                 if decoder is None:
                     check_utf8(text, self.name, before)
-                yield before, text
-                before += text.count(b"\n")
+                yield (part := _Part(before, text, text.count(b"\n")))
+                before += part.ends
             elif len(rest) > LONGEST:
                 is_quote = b'"' in rest
                 raise _without_quote_end(self.name, before + 1) if is_quote else self._without_end()
@@ -318,7 +321,12 @@ class _Text(Table):
 
     def _lines(self, part: _Part, rows: int) -> np.ndarray:
         """The line of the file that each row of a block begins on."""
-        return part.before + line_numbers(part.text, self.separator, rows, part.has_header)
+        lines: Any = 1 + part.has_header + np.arange(rows, dtype=np.int64)
+        # counting settles it, unless cells hold ends of lines or lines are blank
+        if part.ends + (not part.text.endswith(b"\n")) != rows + part.has_header:
+            told = [row.line for row in rows_of(part.text, self.separator)][int(part.has_header) :]
+            lines = told if len(told) == rows else lines  # two parsers may disagree on stray quotes
+        return part.before + np.asarray(lines, dtype=np.int64)
 
     def _table(self, arrow: pa.Table, lines: np.ndarray) -> RawTable:
         """Some rows as a table; their ids are lines of the file."""
@@ -394,17 +402,6 @@ def _explain(raw: bytes, separator: str, names: list[str], name: str, lines_befo
                 f"{name}, line {lines_before + line}: {counted(len(cells), 'field')} where the first "
                 f"line has {len(names)} (separator {separator!r}); {told}"
             )
-
-
-def line_numbers(raw: bytes, separator: str, num_rows: int, has_header: bool) -> np.ndarray:
-    """The line each row begins on; counting newlines settles it unless cells hold some or lines are blank."""
-    num_lines = raw.count(b"\n") + (not raw.endswith(b"\n"))
-    if num_lines == num_rows + has_header:
-        return np.arange(1 + has_header, num_rows + has_header + 1, dtype=np.int64)
-    lines = [row.line for row in rows_of(raw, separator)][int(has_header) :]
-    if len(lines) != num_rows:  # the two parsers disagree on stray quotes: count rows instead
-        lines = list(range(1 + has_header, num_rows + has_header + 1))
-    return np.array(lines, dtype=np.int64)
 
 
 def _moved_cell(cell: str, separator: str, path: Path, out: Path) -> str:

@@ -222,8 +222,7 @@ def can_share_a_stack(method: str | Method) -> bool:
 
     Those that read features learn from all samples of a batch, also from those whose loss counts nothing.
     """
-    made = as_method(method)
-    return made.networks == 1 and not made.needs_features
+    return as_method(method).reads_logits_alone
 
 
 def wide(one: MLP, count: int) -> MLP:

@@ -173,6 +173,10 @@ class Method:
     """The method reads `step.features`."""
     networks: ClassVar[int] = 1
     """How many networks are trained together; with two, `step.logits` is (2, N, K)."""
+    average: ClassVar[float | None] = None
+    """What a running mean of the weights keeps of itself each step; with one, `step.logits` is what the
+    network of the mean says of the batch, without gradient: the network learns from `step.forward`, and the
+    one of the mean is left."""
     per_sample: bool = True
     """Whether the loss of a sample depends on its own logits and label alone: not on other samples,
     the index, the epoch, the history, a random draw or any state. Then one object serves all models of a
@@ -188,12 +192,17 @@ class Method:
         for option, kind in self._option_types.items():
             _check_option(self._name, option, kind, getattr(self, option))
 
+    @property
+    def reads_logits_alone(self) -> bool:
+        """Whether it trains one network, and reads nothing but the logits that this gives in training."""
+        return self.networks == 1 and not self.needs_features and self.average is None
+
     def can_be_shared(self) -> bool:
         """Whether each of several processes may compute the losses of its part of the batch.
 
         True of a method that reads other samples through `step.of_all` alone, too.
         """
-        return self.per_sample and self.networks == 1 and not self.needs_features
+        return self.per_sample and self.reads_logits_alone
 
     def start(self, task: Task) -> None:
         """Called once before training; create the state here."""
@@ -263,7 +272,7 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
     return add
 
 
-_OF_THE_METHOD = ("plans_epochs", "can_be_shared", "end_epoch", "state_dict", "load_state_dict")
+_OF_THE_METHOD = ("average", "plans_epochs", "can_be_shared", "end_epoch", "state_dict", "load_state_dict")
 """What the labels are makes no difference to these."""
 
 
@@ -279,7 +288,7 @@ class Softened(Method):
     per_sample = False
 
     def __init__(self, method: Method, smoothing: float = 0.0, targets: Tensor | None = None) -> None:
-        alone = method.per_sample and method.networks == 1 and not method.needs_features
+        alone = method.per_sample and method.reads_logits_alone
         # a subclass that changes the loss alone has not the short form of what it comes from
         last = next(kind for kind in type(method).__mro__ if {"loss", "soft_loss"} & vars(kind).keys())
         self.soft_loss_of = type(method).soft_loss if "soft_loss" in vars(last) else Method.soft_loss

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -93,9 +93,9 @@ class CrossClassVicinity(Method):
 # Distorted images that a person still recognises: turned, stretched, moved, recoloured, a square left out.
 
 
-def half_distorted(images: Tensor, generator: torch.Generator) -> Tensor:
-    """About every second image distorted, drawn anew each time."""
-    other = torch.rand(len(images), 1, 1, 1, generator=generator, device=images.device) < 0.5
+def some_distorted(images: Tensor, generator: torch.Generator, often: Tensor | float) -> Tensor:
+    """Each image distorted as often as it says, (N, 1, 1, 1) or one for all, drawn anew each time."""
+    other = torch.rand(len(images), 1, 1, 1, generator=generator, device=images.device) < often
     new = distorted(images, generator)
     return torch.where(other, new, images, out=torch.empty_like(images))  # laid out as the images are
 
@@ -132,6 +132,11 @@ def _beside(centre: Tensor, size: int) -> Tensor:
     return at.abs() < size / 4
 
 
+def _mixed(values: Tensor, other: Tensor, part: Tensor) -> Tensor:
+    """(N, ...) values with so much of others for the rest; part is (N,), or (1,) for all."""
+    return torch.lerp(values[other], values, part.to(values.dtype).view(-1, *[1] * (values.ndim - 1)))
+
+
 # choose: the target is chosen in each step between the label and the network's own predictions (ours).
 
 
@@ -158,9 +163,12 @@ class Choose(Method):
     distorted: bool = True
     """Distort every second image (turned, moved, recoloured); samples of other shapes stay as they are."""
 
+    each: ClassVar[bool] = False
+    """Each pair is mixed in a share of its own, and images are distorted the more often, the more their label
+    is doubted."""
     per_sample = False
     plans_epochs = True
-    state = ("answers", "asked")
+    state: ClassVar[tuple[str, ...]] = ("answers", "asked")
 
     def start(self, task: Task) -> None:
         """No answers yet."""
@@ -178,18 +186,23 @@ class Choose(Method):
         numbers = isinstance(step.inputs, Tensor) and step.inputs.is_floating_point()
         distorts = self.distorted and numbers and step.inputs.ndim == 4
         mixes = numbers and step.inputs[0].numel() >= MANY_COLUMNS if self.mixed is None else self.mixed
+        inputs = step.inputs
         if mixes or distorts:
-            inputs, generator = blendable(step.inputs, "choose"), self.task.generator
+            inputs, generator = blendable(inputs, self._name), self.task.generator
             if distorts:
-                inputs = half_distorted(inputs, generator)
+                often = 1 - (target * share).sum(1).view(-1, 1, 1, 1) / 2 if self.each else 0.5
+                inputs = some_distorted(inputs, generator, often)
             if mixes:
                 other = torch.randperm(len(inputs), generator=generator, device=inputs.device)
-                drawn = torch.rand((), generator=generator, device=inputs.device)
+                count = len(inputs) if self.each else 1
+                drawn = torch.rand(count, generator=generator, device=inputs.device)
                 part = torch.maximum(drawn, 1 - drawn)  # a pair counts what its first sample weighs
-                inputs = torch.lerp(inputs[other], inputs, part)
-                target = torch.lerp(target[other], target, part)
+                inputs = _mixed(inputs, other, part)
+                target = _mixed(target, other, part)
+            inputs = inputs.to(step.inputs.dtype)
+        if inputs is not step.inputs or self.average is not None:
             # a further pass, so that the history is of the samples as they are
-            logits = step.forward(inputs.to(step.inputs.dtype)).logits.to(target.dtype)
+            logits = step.forward(inputs).logits.to(target.dtype)
         return -(target * logits.log_softmax(1)).sum(1)
 
     def _chosen(self, step: Step, told: Tensor) -> Tensor:
@@ -201,10 +214,15 @@ class Choose(Method):
         self.asked[step.index] = True
         if step.epoch < self.begin * self.task.epochs:
             return told
+        answer = self._weighed(answer)
         relative = answer / answer.amax(1, keepdim=True)
         believed = (relative * told).sum(1, keepdim=True)
         sharp = relative**self.sharpness
         return torch.lerp(sharp / sharp.sum(1, keepdim=True), told, believed)
+
+    def _weighed(self, answer: Tensor) -> Tensor:
+        """The mean answers, as far as they are to be followed in each class."""
+        return answer
 
 
 def outside_inputs(outliers: Any, step: Step, generator: torch.Generator, method: str) -> Tensor:

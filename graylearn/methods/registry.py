@@ -19,6 +19,7 @@ _ORDER = [
     "standard", "mae", "bt", "bt-hard", "spl", "spld", "il", "il-lite", "sl", "nl", "nlnl", "srcc", "lcvd",
     "gce", "co-teaching", "decoupling", "mentornet-pd", "oe", "isomax", "prior-network", "confident",
     "standard+nl", "gl", "gl-label", "gl-relative", "gl-history",
+    "choose", "believe",
 ]  # fmt: skip
 """The order in lists: the paper's methods and related ones, its own last; any other follows."""
 

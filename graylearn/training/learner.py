@@ -37,6 +37,10 @@ class Learner:
     """The processes that train it together; None = this one alone."""
     device: torch.device
 
+    def own_mean(self) -> tuple[list[Tensor], list[Tensor]] | None:
+        """Weights and buffers of the network that is the mean of this one; None where there is none."""
+        return None
+
     def sync(self) -> None:
         """Write the weights into the user's modules, if they are kept elsewhere."""
 
@@ -72,9 +76,11 @@ class ModuleLearner(Learner):
         device: torch.device,
         half: torch.dtype | None = None,
         clip_norm: float | None = None,
+        mean: nn.Module | None = None,
         frozen: Sequence[nn.Module] = (),
     ) -> None:
         self.network = network
+        self.mean = mean
         self.optimizer = optimizer
         self.device = device
         self.half = half
@@ -97,7 +103,9 @@ class ModuleLearner(Learner):
             for group in optimizer.param_groups
         ]
         self.norms = batch_norms(network)
+        self.norms_of_mean = [] if mean is None else batch_norms(mean)
         self.compiled: Callable[[Tensor], Any] | None = None
+        self.compiled_mean: Callable[[Tensor], Any] | None = None
         self.compiled_size = 0
 
     def compile(self, mode: str, batch_size: int) -> None:
@@ -107,6 +115,8 @@ class ModuleLearner(Learner):
         """
         allow_recompiling(_RECOMPILE_LIMIT)
         self.compiled = torch.compile(self.network, mode=mode, dynamic=False)
+        if self.mean is not None:
+            self.compiled_mean = torch.compile(self.mean, mode=mode, dynamic=False)
         self.compiled_size = batch_size
         # CUDA graphs write each step's outputs to the same memory
         self.keeps_outputs = mode not in ("reduce-overhead", "max-autotune")
@@ -117,7 +127,9 @@ class ModuleLearner(Learner):
         return torch.autocast(self.device.type, dtype=self.half)
 
     def forward(self, inputs: Tensor) -> Output:
-        """The pass that `update` follows."""
+        """The pass that `update` follows; where there is a mean of the weights, its answer alone."""
+        if self.mean is not None:
+            return self._answer(self.mean, inputs)
         network: Callable[[Tensor], Any] = self.network
         if self.compiled is not None and len(inputs) == self.compiled_size:
             network = self.compiled
@@ -133,6 +145,14 @@ class ModuleLearner(Learner):
             network, norms = self.network, {"training": False}
         with _each(self.norms, **norms), self._autocast():
             return as_output(network(inputs))
+
+    @torch.no_grad()
+    def _answer(self, mean: nn.Module, inputs: Tensor) -> Output:
+        """What the network of the mean says; its batch norms measure what it is asked here."""
+        whole = self.compiled_mean is not None and len(inputs) == self.compiled_size
+        lone = inputs.shape[0] == 1
+        with _each(self.norms_of_mean if lone else [], training=False), self._autocast():
+            return as_output(self.compiled_mean(inputs) if whole else mean(inputs))  # type: ignore[misc]
 
     def forward_again(self, inputs: Tensor, model: int = 0) -> Output:
         """A further pass within the same step; not through CUDA graphs, which would overwrite the first.
@@ -183,12 +203,20 @@ class ModuleLearner(Learner):
     def start_training(self) -> None:
         """Training mode, but for batch norms that are frozen."""
         self.network.train()
+        if self.mean is not None:
+            self.mean.train()
         for norm in self.frozen:
             norm.eval()
 
     def values(self) -> list[Tensor]:
         """Parameters and buffers, each once."""
         return [value.detach() for value in [*self.network.parameters(), *self.network.buffers()]]
+
+    def own_mean(self) -> tuple[list[Tensor], list[Tensor]] | None:
+        """Parameters and buffers of the network of the mean."""
+        if self.mean is None:
+            return None
+        return [value.detach() for value in self.mean.parameters()], list(self.mean.buffers())
 
     def describe(self) -> dict[str, Any]:
         """The optimizer and its options: a run is resumed with the same."""
@@ -259,7 +287,7 @@ def compile_if_worth_it(
         if not automatic:
             raise
         # no compiler or no Triton on this machine: train without
-        learner.compiled, learner.keeps_outputs = None, True
+        learner.compiled, learner.compiled_mean, learner.keeps_outputs = None, None, True
         note(f"not compiled, because it failed: {type(error).__name__}: {first_line(error)}")
 
 
@@ -269,14 +297,15 @@ def _best_mode(learner: ModuleLearner, method: Method) -> str:
     ResNet18 on an H200, images a second with and without them: 39,000 and 14,000 at batch 128, 81,000 and
     52,000 at 512, the same at 2048. Outputs live in the graph's memory, so nothing else may keep them.
     """
-    plain = learner.device.type == "cuda" and method.networks == 1 and not method.needs_features
+    plain = learner.device.type == "cuda" and method.reads_logits_alone
     return "reduce-overhead" if plain else "default"
 
 
 def warm_up(learner: ModuleLearner, example: Tensor, batch_size: int) -> None:
     """Compile forward and backward now, on copies of an example; weights and buffers stay as they were."""
     network = learner.network
-    before = {name: buffer.clone() for name, buffer in network.named_buffers()}
+    buffers = [*network.buffers(), *([] if learner.mean is None else learner.mean.buffers())]
+    before = [buffer.clone() for buffer in buffers]
     inputs = example[torch.arange(batch_size, device=example.device) % len(example)]
     if example.ndim == 4:
         inputs = inputs.to(memory_format=torch.channels_last)
@@ -287,10 +316,13 @@ def warm_up(learner: ModuleLearner, example: Tensor, batch_size: int) -> None:
     try:
         with seeding.seeded(0, learner.device):  # so that it draws from no stream of the run
             for _ in range(passes):
-                learner.forward(inputs).logits.float().mean().backward()  # type: ignore[no-untyped-call]
+                output = learner.forward(inputs)
+                if learner.mean is not None:
+                    output = learner.forward_again(inputs)
+                output.logits.float().mean().backward()  # type: ignore[no-untyped-call]
                 learner.optimizer.zero_grad(set_to_none=True)
     finally:
         network.train(was_training)
         with torch.no_grad():
-            for name, buffer in network.named_buffers():
-                buffer.copy_(before[name])
+            for buffer, kept in zip(buffers, before, strict=True):
+                buffer.copy_(kept)

@@ -82,8 +82,8 @@ class Loop:
         self.identity: dict[str, Any] = {}
         self.logs: list[list[Row]] = [[] for _ in models]
         self.reporter = Reporter(settings.log if self.writes else "none", settings.epochs, source.steps)
-        average, patience = settings.average, settings.patience
-        self.average = None if average is None else Average(learner.values(), average)
+        average, patience = methods[0].average or settings.average, settings.patience
+        self.average = None if average is None else Average(learner.values(), average, learner.own_mean())
         self.best = None if patience is None else Best(models[0], patience)
         self.gathered, self.gathered_rows = 0, 0  # batches since the last step, and their samples per model
         self.device = source.targets.device

@@ -69,9 +69,9 @@ def train_stack(
     listed = [methods] * count if isinstance(methods, str | Method) else methods
     chosen_methods = [as_method(copy.deepcopy(item)) for item in listed]
     for method in chosen_methods:
-        if method.networks != 1:
+        if method.networks != 1 or method.average is not None:
             raise SettingsError(
-                f"{type(method).__name__} trains two networks, which a stack cannot give: train it alone"
+                f"{type(method).__name__} asks two networks, which a stack cannot give: train it alone"
             )
     where = devices.choose(chosen.device)
     with seeding.seeded(numbers[0], where), devices.prepared(where):

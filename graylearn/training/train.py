@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import time
 from collections.abc import Callable, Sequence
@@ -243,7 +244,7 @@ class _Run:
     ) -> tuple[AnyLearner, float]:
         """The learner for this model, and the base learning rate."""
         method, settings, device = self.method, self.settings, self.device
-        simple = method.networks == 1 and not method.needs_features and half is None
+        simple = method.reads_logits_alone and half is None
         simple &= isinstance(settings.schedule, ScheduleSettings) and not settings.compile
         simple &= training.example.ndim == 2 and training.example.dtype == torch.float32
         if simple and isinstance(settings.optimizer, OptimizerSettings):
@@ -265,11 +266,14 @@ class _Run:
         if device.type == "cuda" and training.example.ndim == 4:
             network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         optimizer = make_optimizer(settings.optimizer, network, device)
-        own, norms = batch_norms(model), batch_norms(network)  # of two networks, the same twice
+        mean = None if method.average is None else copy.deepcopy(network)
+        own = batch_norms(model)  # those of each further network are the same again
+        norms = batch_norms(network) + ([] if mean is None else batch_norms(mean))
         options: dict[str, Any] = {
             "device": device,
             "half": half,
             "clip_norm": settings.clip_norm,
+            "mean": mean,
             "frozen": [norm for at, norm in enumerate(norms) if own[at % len(own)] in self.frozen],
         }
         general = ModuleLearner(network, optimizer, **options)

@@ -12,7 +12,7 @@ VARIANTS = [(name, {}) for name in METHODS] + [
     ("decoupling", {"warmup": 1}),
 ]
 
-DRAWING = ("srcc", "lcvd", "choose", "mentornet-pd", "oe", "prior-network", "confident")
+DRAWING = ("srcc", "lcvd", "choose", "believe", "mentornet-pd", "oe", "prior-network", "confident")
 """Methods whose loss of one batch differs from call to call."""
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,42 +137,37 @@ def read_numbers(values: pd.Series, writing: str) -> np.ndarray:
 def date_writing(values: pd.Series) -> str | None:
     """How a column of text without missing values writes dates: "" for ISO, None where it is no dates."""
     if _worth_a_look(values, _ISO.fullmatch):
-        return "" if _share(values, _ISO) >= MOSTLY else None
-    pattern = _YEAR_FIRST if _worth_a_look(values, _YEAR_FIRST.fullmatch) else _DATE
-    if not _worth_a_look(values, pattern.fullmatch):
-        return None
+        is_iso = sum(_ISO.fullmatch(value.strip()) is not None for value in values)
+        return "" if is_iso >= MOSTLY * len(values) else None
+    ways = [way for way in DATE_WRITINGS if _worth_a_look(values, partial(_iso, writing=way))]
     codes, texts = pd.factorize(values)
-    matches = [pattern.fullmatch(text.strip()) for text in texts]
-    fits = np.array([match is not None for match in matches])
-    if np.bincount(codes)[fits].sum() < MOSTLY * len(values):
-        return None
-    marks = {match[2] for match in matches if match}
-    first, second = (np.array([int(match[part]) for match in matches if match]) for part in (1, 3))
-    if pattern is _YEAR_FIRST:  # second is the month
-        mark = marks.pop()
-        return f"y{mark}m{mark}d" if not marks and (second <= 12).mean() >= MOSTLY else None
-    if marks == {"."}:
-        return "d.m.y" if (second <= 12).mean() >= MOSTLY else None
-    if marks != {"/"} or (first > 12).any() == (second > 12).any():
-        return None  # nothing settles which part is the day, or the rows contradict each other
-    return "d/m/y" if (first > 12).any() else "m/d/y"
+    rows = np.bincount(codes)
+    read = {way: np.array([_iso(text, way) is not None for text in texts]) for way in ways}
+    fits = [way for way in ways if rows[read[way]].sum() >= MOSTLY * len(values)]
+    if len(fits) > 1:  # 03/04 fits two, 13/04 one: that which reads all that any does
+        some = np.any(list(read.values()), axis=0)
+        fits = [way for way in fits if (read[way] == some).all()]
+    return fits[0] if len(fits) == 1 else None
 
 
 def as_iso(values: pd.Series, writing: str) -> pd.Series:
     """The dates of a column rewritten as ISO text; what is written otherwise stays as it is."""
+    return values.astype(object).map(lambda value: _iso(value, writing) or value, na_action="ignore")
+
+
+def _iso(value: Any, writing: str) -> str | None:
+    """A date in ISO; None where it is written otherwise."""
     pattern = _YEAR_FIRST if writing[0] == "y" else _DATE
-
-    def rewritten(value: Any) -> Any:
-        match = pattern.fullmatch(value.strip()) if isinstance(value, str) else None
-        if match is None or match[2] != writing[1]:
-            return value
-        date = dict(zip(writing[::2], match.group(1, 3, 4), strict=True))
-        hour, colon, rest = (match[5] or "00:00").partition(":")
-        if match[6]:  # after noon 12 hours more, and 12 itself is none
-            hour = str(int(hour) % 12 + 12 * (match[6] in "Pp"))
-        return f"{date['y']}-{date['m']:0>2}-{date['d']:0>2}T{hour:0>2}{colon}{rest}"
-
-    return values.astype(object).map(rewritten, na_action="ignore")
+    match = pattern.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or match[2] != writing[1]:
+        return None
+    date = dict(zip(writing[::2], match.group(1, 3, 4), strict=True))
+    if int(date["m"]) > 12:
+        return None
+    hour, colon, rest = (match[5] or "00:00").partition(":")
+    if match[6]:  # after noon 12 hours more, and 12 itself is none
+        hour = str(int(hour) % 12 + 12 * (match[6] in "Pp"))
+    return f"{date['y']}-{date['m']:0>2}-{date['d']:0>2}T{hour:0>2}{colon}{rest}"
 
 
 def looks_measured(values: pd.Series) -> bool:
@@ -187,10 +182,6 @@ def _worth_a_look(values: pd.Series, fits: Any) -> bool:
     """Whether half of some values fit: a column of words is passed over at once."""
     some = values.iloc[:: max(1, len(values) // _SAMPLE)]
     return 2 * sum(isinstance(value, str) and bool(fits(value.strip())) for value in some) > len(some)
-
-
-def _share(values: pd.Series, pattern: re.Pattern[str]) -> float:
-    return sum(pattern.fullmatch(value.strip()) is not None for value in values) / len(values)
 
 
 @lru_cache(maxsize=1000)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -197,27 +197,20 @@ class Origin:
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> Origin:
         """What `to_json` gave; a TypeError or ValueError where it cannot have been that."""
-        kinds: dict[str, Any] = {
-            "columns": dict,
-            "names": list,
-            "split": str | None,
-            "left_out": list,
-            "unread": list,
-        }
-        kinds |= dict.fromkeys(("separator", "decimal"), str | None)
+        tuples = ("names", "left_out", "unread")
+        kinds = get_type_hints(cls) | {"columns": dict} | dict.fromkeys(tuples, list)
         for name, value in saved.items():
-            if not isinstance(value, kinds.get(name, str)):
+            if not isinstance(value, kinds[name]):
                 raise TypeError(f"{name} is {shortened(repr(value))}")
-        columns, names = Columns(**saved["columns"]), tuple(saved.get("names", ()))
+        columns, names = Columns(**saved["columns"]), saved["names"]
         for name, column in vars(columns).items():
             if not isinstance(column, str | int | None) or (
                 names and name in ("label", "path") and column not in (None, *names)
             ):
                 raise ValueError(f"columns.{name} is {shortened(repr(column))}")
-        if len(saved.get("separator") or ",") != 1:
+        if len(saved["separator"] or ",") != 1:
             raise ValueError(f"separator is {shortened(repr(saved['separator']))}")
-        without = {name: tuple(saved.get(name, ())) for name in ("left_out", "unread")}
-        return cls(**{**saved, **without, "names": names, "columns": columns})
+        return cls(**{**saved, **{name: tuple(saved[name]) for name in tuples}, "columns": columns})
 
 
 @dataclass(frozen=True)

@@ -268,7 +268,7 @@ class Blocks:
             raise unread
 
     def spread(self, most: int, counts: Mapping[Label, int]) -> Samples:
-        """So many samples at most, from one end of all to the other; counts: as of `label_counts`."""
+        """At most `most` samples, evenly spread over all; counts: as of `label_counts`."""
         total = sum(counts.values())
         wanted = np.linspace(0, total - 1, min(total, most)).astype(np.int64)
         found: list[Samples] = []

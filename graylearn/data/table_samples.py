@@ -351,7 +351,7 @@ def none_labelled(name: str, column: Column) -> DataError:
 def tell_unlabelled(
     name: str, column: Column, options: ReadOptions, missing: int, rows: int, where: str = ""
 ) -> None:
-    """Warn that so many rows of a table have no label and are left out.
+    """Warn that `missing` of the `rows` of a table have no label and are left out.
 
     Refused if none has one, or if most have none in a column that nobody named: it may be another.
     """

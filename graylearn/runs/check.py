@@ -221,7 +221,7 @@ def accept(checked: Checked, path: str | Path, of: Iterable[str] = ()) -> Checke
 
 
 def allowed_of(text: str, samples: int) -> int:
-    """How many of so many samples `2%` or `10` allows."""
+    """How many samples `2%` or `10` allows, of a number of them."""
     try:
         value = float(text.strip().removesuffix("%"))
         is_share = text.strip().endswith("%")
@@ -335,7 +335,7 @@ def in_json(checked: Checked) -> dict[str, Any]:
 
 
 def junit(checked: Checked) -> str:
-    """One test a kind of finding; those with new ones fail where the check does.
+    """One test per kind of finding; those with new ones fail where the check does.
 
     All that the schema of Ant's JUnit reports asks for is there, also what a check has nothing to say of.
     """

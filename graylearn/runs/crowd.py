@@ -1,4 +1,4 @@
-"""Several annotators in a run: their labels brought together into one label a sample, which is then audited.
+"""Several annotators in a run: their labels become one consensus per sample, which is then audited.
 
 The data with the consensus as their label are put into the run folder (consensus.csv, of tables that are not
 delimited text consensus.parquet), and all that follows reads these: the audit, the report, tasks and apply.
@@ -48,7 +48,7 @@ class Opinions:
     silent: int
     """Samples that nobody labelled, which are left out."""
     given: pd.DataFrame
-    """(N, A) a column an annotator, missing where one said nothing."""
+    """(N, A) one column per annotator, missing where one said nothing."""
 
 
 def with_consensus(
@@ -144,7 +144,7 @@ def _table(path: Path, options: ReadOptions) -> RawTable:
 
 
 def _of_long_form(table: RawTable, settings: RunSettings, options: ReadOptions) -> pd.DataFrame:
-    """(N, A) from a table of its own with a label a row: sample, annotator, label."""
+    """(N, A) from a table of its own with one label per row: sample, annotator, label."""
     path = local(settings.annotations or "")
     opened = _table(path, replace(options, id=False, text=None, path=None, split=None))
     long = opened.frame

@@ -59,11 +59,11 @@ class FolderStages(Stages):
     folder: Path
     """The stages of the run folder."""
     progress: RunProgress
-    """Who is told."""
+    """Shows how far each stage is."""
     first: str = "first"
     """What the first fit is called."""
     logs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    """One row an epoch, by stage."""
+    """One row per epoch, by stage."""
     first_network: nn.Module | None = None
     """Of the first fit, once it is trained."""
     trainings: Counter[str] = field(default_factory=Counter)
@@ -116,7 +116,7 @@ class Fitted:
     test_labels: NDArray[np.int64] | None
     """(N,) labels of the test set, as indices into the classifier's classes."""
     logs: dict[str, list[dict[str, Any]]]
-    """One row an epoch, by stage."""
+    """One row per epoch, by stage."""
 
     @property
     def refined(self) -> bool:

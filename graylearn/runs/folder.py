@@ -11,7 +11,7 @@
       audit.parquet       the same
       consensus.csv       of several annotators: the data with the consensus as their label (or .parquet);
                           annotators.csv: how good each is; ask_again.csv: the least sure samples first
-      log.jsonl           one row an epoch of each fit
+      log.jsonl           one row per epoch of each fit
       run.log             what the run said, with times
       report.html         the page a person opens
       summary.json        what was found and measured; written last, so a folder that has it is finished

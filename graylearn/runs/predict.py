@@ -63,7 +63,7 @@ def predict_blocks(
     progress: RunProgress | None = None,
     **reading: Any,
 ) -> Iterator[pd.DataFrame]:
-    """One row a sample: id, class, probability, the next classes up to `top`, ood_score.
+    """One row per sample: id, class, probability, the next classes up to `top`, ood_score.
 
     Large data (see `graylearn.data.read.are_large`) are read and answered a block at a time, so that memory
     does not grow with them; other data are one block.
@@ -215,7 +215,7 @@ def _answers(
     coverage: float | None,
     top: int,
 ) -> pd.DataFrame:
-    """A row a sample: its id, the likeliest classes, the score, whether it is rejected, and which classes
+    """One row per sample: its id, the likeliest classes, the score, whether it is rejected, and which classes
     cannot be excluded."""
     probabilities = classifier.predict_proba(features)
     order = np.argsort(-probabilities, axis=1, kind="stable")
@@ -318,7 +318,7 @@ class Predictor:
 
 
 _NAMED = 6
-"""Columns that are named; of others their number is told."""
+"""Columns that are named; the others are counted."""
 
 
 @dataclass(frozen=True)
@@ -329,7 +329,7 @@ class Exported:
     format: str
     """onnx or mlflow."""
     reads: str
-    """What it is given a sample, in words."""
+    """What it reads per sample, in words."""
     classes: list[str]
     reject_at: float
 

@@ -48,7 +48,8 @@ def copies_among(shown: Samples, test: Samples | None, way: str, progress: RunPr
 def write_copies(settings: RunSettings, out: str | Path, progress: RunProgress) -> Duplicates:
     """Look for copies in the data of `settings` and in its test set, and write a table of them.
 
-    One row per sample that has a copy: group, set (train, test), id, label, kind (exact, near), contradicting.
+    One row per sample that has a copy: group, set (train, test), id, label, kind (exact, near) and
+    contradicting.
     """
     check_writable(out, KIND, of=settings.reads)
     size, test = settings.size or PIXELS_SIZE, None

@@ -114,19 +114,3 @@ def test_a_confidence_on_a_border_belongs_to_the_lower_bin():
 def test_detection_names_what_is_wrong_with_its_input(metric, scores, is_ood, message):
     with pytest.raises(DataError, match=message):
         metric(scores, is_ood)
-
-
-@pytest.mark.parametrize("metric", [ece, reliability])
-@pytest.mark.parametrize(
-    ("probabilities", "target", "message"),
-    [
-        ([[0.5, np.nan]], [0], "1 NaN of 2"),
-        ([[2.0, -1.0]], [0], "apply softmax"),
-        ([0.5, 0.5], [0, 1], "expected \\(N, K\\)"),
-        ([[0.5, 0.5]], [2], "2 classes \\(0..1\\)"),
-        ([[0.5, 0.5]], ["cat"], "expected indices of classes"),
-    ],
-)
-def test_calibration_names_what_is_wrong_with_its_input(metric, probabilities, target, message):
-    with pytest.raises(DataError, match=message):
-        metric(probabilities, target)

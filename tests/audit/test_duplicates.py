@@ -120,10 +120,3 @@ def test_pictures_that_are_alike_in_light_and_shade_alone_are_no_copies(photos):
     copy = Image.fromarray(scenes[3]).crop((2, 1, 31, 30)).resize((32, 32))
     images = np.concatenate([photos, scenes[:6], np.asarray(copy)[None]])
     assert [group.tolist() for group in find_duplicates(images).groups] == [[63, 66]]
-
-
-def test_a_test_set_of_other_columns_is_refused():
-    with pytest.raises(DataError, match="test has 4 columns, data 3: give both alike"):
-        find_duplicates(np.eye(3), test=np.eye(4))
-    with pytest.raises(DataError, match="2 labels for 3 samples"):
-        find_duplicates(np.eye(3), [0, 1])

@@ -14,7 +14,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 import graylearn as gl
 from graylearn.audit.models import model_probabilities
-from graylearn.errors import DataError, SettingsError
 
 
 class Memory(ClassifierMixin, BaseEstimator):
@@ -87,11 +86,3 @@ def test_a_class_of_one_sample_is_known_to_every_copy():
     audit = gl.audit(x, label, model=DecisionTreeClassifier(max_depth=4))
     assert audit.classes == (0, 1, 2, 3, 9)
     assert np.isfinite(audit.score).all()
-
-
-def test_what_cannot_be_is_told():
-    x, label, _ = flipped(40)
-    with pytest.raises(SettingsError, match="has no history"):
-        gl.audit(x, label, model=LogisticRegression(), mode="history")
-    with pytest.raises(DataError, match="40 samples for 30 labels"):
-        gl.audit(x, label[:30], model=LogisticRegression())

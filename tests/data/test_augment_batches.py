@@ -51,13 +51,6 @@ def test_pixels_are_scaled_to_mean_zero_and_deviation_one_in_channels_last():
         scale(grey)
 
 
-def test_a_crop_wider_than_the_image_is_refused():
-    with pytest.raises(SettingsError, match="crop pads 8 pixels"):
-        augment_rows(pictures(), torch.arange(2), torch.arange(2), Augment(crop=8), seed=0, epoch=0)
-    with pytest.raises(SettingsError, match="crop is -1"):
-        Augment(crop=-1)
-
-
 @pytest.mark.parametrize("window", [1, 7, 10_000])
 def test_an_epoch_gives_every_sample_once_and_again_the_same(window, monkeypatch):
     images = pictures()

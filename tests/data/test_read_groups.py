@@ -142,20 +142,6 @@ def test_what_has_no_column_says_what_to_do(tmp_path):
             gl.read(source, group="v")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"group": "vidoe"}, "no column 'vidoe' to take the groups from: did you mean 'video'"),
-        ({"group": "video", "label": "video"}, "'video' is to be both the label and the group"),
-        ({"group": "parts"}, "'parts': holds lists; a group is a name or number"),
-    ],
-)
-def test_columns_that_tell_no_groups(options, message):
-    frame = FRAMES.assign(video=list("abcdef"), parts=[[1]] * 6)
-    with pytest.raises(DataError, match=message):
-        gl.read(frame, **options)
-
-
 def test_more_data_need_not_have_the_column(tmp_path):
     path = write(FRAMES, tmp_path / "frames.csv")
     _, origin, others = read_with_others(path, ReadOptions(group="video"))

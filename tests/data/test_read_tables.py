@@ -132,20 +132,6 @@ def test_images_in_arrays():
     assert read((torch.zeros(2, 3, dtype=torch.bfloat16), y)).x.dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        (np.zeros((2, 3)), "came without labels"),
-        ((np.zeros((2, 3)), [0, 1, 2]), "2 samples but there are 3 labels"),
-        ((np.zeros(2, dtype="M8[s]"), [0, 1]), "expected numbers"),
-        (object(), "cannot read object"),
-    ],
-)
-def test_arrays_that_cannot_be_read(source, message):
-    with pytest.raises(DataError, match=message):
-        read(source)
-
-
 def test_npz(tmp_path):
     path = tmp_path / "set.npz"
     x, y = np.arange(6.0).reshape(3, 2), np.array([2, 0, 2])

@@ -72,12 +72,6 @@ def test_take_moves_x_y_and_ids_together(x, kind):
     assert samples.take(np.array([-1])).ids.tolist() == ["t"]
 
 
-@pytest.mark.parametrize("index", [[4], [True, False], [[0, 1]]])
-def test_take_refuses_an_index_that_does_not_fit(index):
-    with pytest.raises(DataError):
-        make().take(index)
-
-
 @pytest.mark.parametrize(
     ("raw", "classes"),
     [

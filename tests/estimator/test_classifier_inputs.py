@@ -6,7 +6,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import torch
-from scipy import sparse
 
 from graylearn.data import Samples
 from graylearn.data.samples import encode_labels
@@ -79,12 +78,6 @@ def test_words_never_seen_and_missing_numbers_are_answered(shop):
     classifier = quick().fit(frame, y)
     new = frame.head(3).assign(colour="violet", price=[np.nan, np.inf, 1e300])
     assert np.isfinite(classifier.predict_proba(new)).all()
-
-
-def test_a_huge_sparse_matrix_is_refused_with_the_way_out(iris):
-    _, _, y, _ = iris
-    with pytest.raises(DataError, match="TruncatedSVD"):
-        quick().fit(sparse.csr_array((100, 10_000_000)), y)
 
 
 def test_ids_of_frames_and_samples_name_the_rows_of_the_audit(iris):

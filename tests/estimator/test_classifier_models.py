@@ -80,19 +80,6 @@ def test_a_model_that_takes_no_weights_is_shown_what_is_believed(dirty):
     assert (found.predict(x) == truth).mean() > 0.9  # by heart, it would be .8
 
 
-@pytest.mark.parametrize(
-    ("parameters", "told"),
-    [
-        ({"epochs": 3}, "epochs is for networks"),
-        ({"method": "gl"}, "method is for networks"),
-        ({"audit": "history"}, "needs the epochs of a network"),
-    ],
-)
-def test_what_only_a_network_could_follow_is_refused(dirty, parameters, told):
-    with pytest.raises(SettingsError, match=told):
-        gl.GrayClassifier(network="trees", **parameters).fit(*dirty[:2])
-
-
 def test_what_a_model_cannot_do_is_refused(dirty, tmp_path):
     x, given, _, _ = dirty
     images = np.zeros((8, 4, 4, 1), dtype=np.uint8)

@@ -47,13 +47,6 @@ def test_answers_are_the_same_where_they_are_given(fitted, digits):
     assert all(answer is None for answer in some[~given])
 
 
-@pytest.mark.parametrize("share", [0, -0.1, 1.5, "half"])
-def test_shares_out_of_range_are_refused(fitted, digits, share):
-    *_, x_test, _, _ = digits
-    with pytest.raises(SettingsError, match="reject_at"):
-        fitted.predict(x_test, reject_at=share)
-
-
 class Points(nn.Module):
     """A network with no linear layer: logits are distances to points, with the sign turned."""
 

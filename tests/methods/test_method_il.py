@@ -5,7 +5,7 @@ import torch
 from hand_made import make_step, make_task, softmax
 
 from graylearn.methods import make_method
-from graylearn.methods.reweighting import class_outlier_factors, contrastive_loss
+from graylearn.methods.reweighting import contrastive_loss
 
 
 def local_outlier_factor(features, neighbours):
@@ -33,15 +33,6 @@ def two_classes_with_strangers(numbers, size=30, strangers=3):
         target += [label] * size
         strange += [True] * strangers + [False] * (size - strangers)
     return np.concatenate(features).astype(np.float32), np.array(target), np.array(strange)
-
-
-def test_tiny_classes_and_repeated_features_have_finite_factors():
-    features = np.ones((9, 3), dtype=np.float32)
-    features[8] = [1, 0, 0]
-    target = np.array([0, 1, 1, 2, 2, 2, 2, 2, 2])
-    factors = class_outlier_factors(features, target, 2000, 0.4)
-    np.testing.assert_allclose(factors[:8], 1)
-    assert factors[8] == 10  # infinitely thinner than its identical neighbours
 
 
 def test_pairs_are_pulled_and_pushed_as_the_method_says():

@@ -57,26 +57,6 @@ def test_confident_classifier():
     np.testing.assert_allclose(loss_of(make_method("confident", beta=0.4)), ENTROPY + 0.4 * unsure, rtol=1e-6)
 
 
-def test_the_generator_learns_to_make_what_lies_among_the_samples():
-    """Without the divergence it is a GAN: what it makes has their middle, far from where it began."""
-    method = make_method("confident", beta=0.0, rate=0.01)
-    task = make_task(TARGET.repeat(10), 4)
-    method.start(task)
-    inputs = torch.as_tensor(NUMBERS.normal([6, -6, 3], size=(60, 3)), dtype=torch.float32)
-    made = []
-
-    def forward(x):
-        made.append(x.detach())
-        return Output(torch.zeros(len(x), 4), None)
-
-    step = make_step(torch.zeros(60, 4), TARGET.repeat(10), inputs=inputs, forward=forward)
-    for _ in range(300):
-        method.loss(step)
-    middle = inputs.mean(0)
-    first, last = (torch.stack(part).mean((0, 1)) for part in (made[:3], made[-50:]))
-    assert (last - middle).norm() < 0.4 * (first - middle).norm()
-
-
 def test_training_the_generator_leaves_the_network_alone():
     """Its gradient is taken apart; what the network gets is that of the loss."""
     net = torch.nn.Linear(3, 4)

@@ -69,18 +69,6 @@ def test_the_table_has_the_methods_in_order_with_every_option():
             assert f"`{field.name}`" in row or (inherited and field.name != "gamma"), (name, field.name)
 
 
-def test_what_each_asks_of_the_engine_is_said_truly():
-    asks = PAGE.split("What each asks of the engine:")[1].split("## ")[0].splitlines()
-    (alone,) = (line for line in asks if "per_sample" in line)
-    (features,) = (line for line in asks if "needs_features" in line)
-    (two,) = (line for line in asks if "networks = 2" in line)
-    for name in rows_after("## All of them"):
-        method = make_method(name)
-        assert (f"`{name}`" in alone) == method.per_sample, name
-        assert (f"`{name}`" in features) == method.needs_features, name
-        assert (f"`{name}`" in two) == (method.networks == 2), name
-
-
 def test_first_example_runs():
     shown = {}
     exec(compile(code_after(PAGE, "# Methods"), "docs/reference/methods.md", "exec"), shown)

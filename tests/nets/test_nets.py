@@ -140,19 +140,3 @@ def test_mlp_takes_widths_dropout_and_samples_of_any_shape():
     linear = make("mlp", 3, (7,), hidden=())
     assert count_parameters(linear) == 7 * 3 + 3
     assert torch.equal(linear.forward_features(x), x)
-
-
-@pytest.mark.parametrize(
-    ("name", "classes", "shape", "options", "message"),
-    [
-        ("resnet50", 10, (3, 32, 32), {}, "there is no net 'resnet50'.*resnet18"),
-        ("resnet18", 10, (3072,), {}, "expected \\(C, H, W\\)"),
-        ("resnet18", 10, (3, 32, 32), {"width": 4}, "has no option width: it takes none"),
-        ("mlp", 10, (), {}, "in_shape is \\(\\)"),
-        ("mlp", 10, (4,), {"dropout": 1.0}, "dropout is 1.0"),
-        ("mlp", 10, (4,), {"hidden": (0,)}, "hidden is \\(0,\\)"),
-    ],
-)
-def test_what_cannot_be_built_is_named(name, classes, shape, options, message):
-    with pytest.raises(SettingsError, match=message):
-        make(name, classes, shape, **options)

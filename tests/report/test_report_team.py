@@ -1,7 +1,6 @@
 """The page with groups of copies and several annotators: decided at once, and whom to ask again."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,9 +11,7 @@ from report_tables import make_table
 
 from graylearn.audit.annotators import consensus
 from graylearn.audit.duplicates import Duplicates
-from graylearn.errors import DataError
 from graylearn.report import ReportData, image_preview, read_decisions
-from graylearn.report.payload import build_payload
 
 CLASSES = ("cat", "dog", "owl")
 
@@ -83,13 +80,3 @@ def test_annotators_are_judged_and_samples_asked_about_again(open_report, team):
     expect(asked.filter(has_text="photo-00005.jpg").locator("td").last).to_have_text("ben")
     asked.nth(0).locator("th button").click()
     expect(page.locator("#count")).to_have_text(re.compile("of 1 shown"))
-
-
-def test_groups_and_people_of_another_set_are_refused(team, small):
-    main, _ = build_payload(team)
-    assert [group["indices"] for group in main["copies"]] == [[0, 90, 93], [70], [60, 63]]
-    assert [group["test"] for group in main["copies"]] == [0, 1, 0]
-    with pytest.raises(DataError, match="copies are of 90 samples, the table has 120"):
-        replace(small, copies=replace(team.copies, count=90))
-    with pytest.raises(DataError, match="crowd are of 119 samples"):
-        replace(small, crowd=replace(team.crowd, label=team.crowd.label[1:]))

@@ -8,13 +8,11 @@ import torch
 
 from graylearn.data.splits import canonical_order
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.networks import training_settings
-from graylearn.methods import make_method
 from graylearn.metrics import accuracy, ece
 from graylearn.runs import RunProgress, RunSettings, run
 from graylearn.training import PRESETS
-from reproduction import images, tables
+from reproduction import images
 from reproduction.cells import Cell
 from reproduction.sets import cell_samples
 
@@ -22,7 +20,6 @@ PICTURES = Cell(
     "image", "digits/8", "gl", 0, ood="other-classes", alpha=0.05, net="small_cnn", preset="same",
     epochs=8, batch_size=16, train_size=300,
 )  # fmt: skip
-ROWS = Cell("table", "digits", "gl", 0, protocol="tuned", alpha=0.1, epochs=20, train_size=600)
 
 
 def in_canonical_order(samples, encoded):
@@ -70,23 +67,3 @@ def test_pictures(tmp_path, monkeypatch):
     assert measured["ece"] == pytest.approx(ece(said, test.y, bins=20), abs=1e-6)
     pipeline = dataclasses.replace(images.pipeline_of(PICTURES, train, test, "cpu"), refine=True)
     assert_same_weights(pipeline.run().network, classifier.network_)
-
-
-def test_rows():
-    train, test = cell_samples(ROWS, None)
-    encoder = InputEncoder.fitted(train.x)
-    train = in_canonical_order(train, encoder.transform(train.x))
-    rows = tables.Rows(train, encoder.transform(train.x), encoder.transform(test.x), test.y)
-    fit = tables.Fit(ROWS, rows, make_method("gl"), epochs=ROWS.epochs)
-    # a cell is learned by one network; a committee of one has the second opinion that the classifier asks
-    pipeline = dataclasses.replace(tables.pipeline_of(fit), refine=True, side_by_side=True)
-    outcome = pipeline.run()
-    classifier = GrayClassifier(
-        "gl", network_options={"hidden": (128, 128), "dropout": 0.0}, epochs=ROWS.epochs, members=1,
-        batch_size=ROWS.batch_size, optimizer=PRESETS["table"].optimizer, refine=True, device="cpu",
-        random_state=0,
-    ).fit(train.x, train.y)  # fmt: skip
-    assert outcome.refined
-    assert classifier.refined_
-    np.testing.assert_array_equal(outcome.audit.score, classifier.audit_.score)
-    assert_same_weights(outcome.network, classifier.network_)

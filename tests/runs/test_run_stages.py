@@ -11,7 +11,7 @@ from PIL import Image
 from run_helpers import write_blobs
 
 from graylearn.audit import Audit
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
 from graylearn.runs import RunProgress, RunSettings, read_settings, report, run, settings_from, start
 from graylearn.runs.check import check
@@ -156,22 +156,6 @@ def test_ctrl_c_in_the_training_of_a_committee_ends_the_run_and_it_goes_on(made,
     assert not (tmp_path / "cut" / "summary.json").exists()
     quiet(settings_for(data), tmp_path / "cut")
     assert contents(tmp_path / "cut") == contents(folder)
-
-
-@pytest.mark.parametrize(
-    ("changes", "error", "words"),
-    [
-        ({"method": "standart"}, SettingsError, "there is no method 'standart'; did you mean standard"),
-        ({"label": "one"}, DataError, "label"),
-        ({"features": "pixels"}, SettingsError, "no images"),
-        ({"test": "absent.csv", "test_share": None}, DataError, "does not exist"),
-    ],
-)
-def test_what_cannot_be_run_says_why(made, tmp_path, changes, error, words):
-    data, _, _ = made
-    with pytest.raises(error) as caught:
-        quiet(settings_for(data, **changes), tmp_path / "run")
-    assert words in str(caught.value)
 
 
 def test_images_whose_names_are_not_unicode_are_refused_before_the_work(tmp_path):

@@ -9,7 +9,6 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 from training_helpers import assert_same_weights, blobs, mlp
 
-from graylearn.errors import SettingsError
 from graylearn.training import predict_logits, train
 
 PLAIN = {"epochs": 2, "batch_size": 16, "log": "none"}
@@ -101,16 +100,3 @@ def test_logits_are_found_in_what_a_network_gives(answer, which, method):
     wanted = train(mlp(), blobs(), **options)
     assert_same_weights(result.model, wanted.model, tolerance=1e-6)
     assert result.log[0]["validation_accuracy"] == result.evaluate(*data)["accuracy"]
-
-
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        (lambda logits: (logits, logits), "gave tuple, expected logits.*with logits=, such as 0"),
-        (lambda logits: {"logits": logits[:1]}, r"gave \(1, 3\) for 2 samples"),
-        (lambda logits: logits[:, 0], "expected logits"),
-    ],
-)
-def test_a_network_without_such_logits_is_refused(answer, said):
-    with pytest.raises(SettingsError, match=said):
-        train(TwoParts(answer), parts(), **PLAIN)

@@ -84,9 +84,3 @@ def test_labels_that_are_no_classes_are_refused_wherever_they_come_from(labels, 
     data, validation = (blobs(), data) if form == "validation" else (data, None)
     with pytest.raises(DataError, match=message):
         train(mlp(), data, validation=validation, epochs=1, log="none")
-
-
-def test_one_logit_for_two_classes_is_refused():
-    x, y = blobs(classes=2)
-    with pytest.raises(DataError, match="one logit per sample, expected one per class"):
-        train(mlp(classes=1), (x, y), epochs=1, log="none")

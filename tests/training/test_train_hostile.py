@@ -13,7 +13,7 @@ from training_helpers import blobs, mlp
 
 from graylearn.errors import CheckpointError, DataError, SettingsError
 from graylearn.training import checkpoint as checkpoints
-from graylearn.training import train, train_stack
+from graylearn.training import train
 
 SHORT = {"epochs": 2, "log": "none", "method": "standard"}
 
@@ -49,20 +49,6 @@ def test_batches_that_do_not_fit_are_named(second):
     batches = [(x[:20], y[:20]), (x[second[0]], y[second[1]])]
     with pytest.raises(DataError, match=r"batch 1 of the list has x of shape \(20, \d\) for \d0 labels"):
         train(mlp(), batches, **SHORT)
-
-
-@pytest.mark.parametrize(
-    "strange",
-    [torch.Tensor.to_sparse, lambda x: torch.nested.nested_tensor(list(x))],
-    ids=["sparse", "nested"],
-)
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
-def test_strange_tensors_are_refused(strange):
-    x, y = blobs()
-    with pytest.raises(
-        DataError, match="x is sparse, quantized, nested, of 8-bit floats or meta: give a dense"
-    ):
-        train(mlp(), (strange(x), y), **SHORT)
 
 
 class Jittered(torch.utils.data.Dataset):
@@ -128,15 +114,6 @@ def test_two_processes_do_not_write_the_same_checkpoints(tmp_path):
     result = train(mlp(), blobs(), checkpoint=tmp_path, **SHORT)  # the lock goes with its process
     assert len(result.log) == 2
     assert not (tmp_path / ".training.lock").exists()
-
-
-@pytest.mark.parametrize("model", [None, "mlp", lambda x: x, torch.nn.Linear])
-def test_what_is_no_module_is_refused_by_name(model):
-    with pytest.raises(SettingsError, match=r"model is .*, expected a torch module"):
-        train(model, blobs(), **SHORT)
-    if not callable(model):
-        with pytest.raises(SettingsError, match="expected torch modules"):
-            train_stack([model, model], blobs(), epochs=1, log="none")
 
 
 @pytest.mark.parametrize("size", [1e-40, 1e307])

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 from training_helpers import IN_BITS, Opaque, assert_same_weights, blobs, cnn, mlp
 
-from graylearn.errors import DataError, SettingsError
+from graylearn.errors import SettingsError
 from graylearn.methods import Method, make_method
 from graylearn.training import PRESETS, OptimizerSettings, train, train_stack
 from graylearn.training.mlp import MLPLearner, mlp_layers
@@ -90,19 +90,6 @@ def test_a_stack_makes_its_models_from_a_function_by_seed():
 def test_what_a_stack_cannot_do_is_refused(models, options, message):
     with pytest.raises(SettingsError, match=message):
         train_stack(models(), blobs(), epochs=1, log="none", **options)
-
-
-@pytest.mark.parametrize(
-    ("x", "y", "message"),
-    [
-        (torch.zeros(3, 11, 6), torch.zeros(11).long(), r"expected \(num_samples, features\)"),
-        (torch.zeros(11, 6), torch.zeros(3, 11).long(), "y has shape"),
-        (torch.zeros(11, 6), torch.zeros(10).long(), "11 samples but 10 labels"),
-    ],
-)
-def test_sets_that_do_not_fit_a_stack_are_refused(x, y, message):
-    with pytest.raises(DataError, match=message):
-        train_stack([mlp(), mlp()], (x, y), epochs=1, log="none")
 
 
 @pytest.mark.parametrize("models", [1, 3])

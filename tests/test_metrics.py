@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from graylearn.errors import DataError
 from graylearn.metrics import (
     auroc,
     average_precision,
@@ -99,18 +98,3 @@ def test_a_confidence_on_a_border_belongs_to_the_lower_bin():
     np.testing.assert_array_equal(found.accuracy, [np.nan, 0, 1, 1])
     np.testing.assert_array_equal(found.gap, [np.nan, 0.5, -0.25, 0])
     assert found.ece == pytest.approx((0.5 + 0.25) / 3)
-
-
-@pytest.mark.parametrize("metric", [auroc, average_precision, fpr_at_tpr])
-@pytest.mark.parametrize(
-    ("scores", "is_ood", "message"),
-    [
-        ([0.1, np.nan], [0, 1], "1 NaN of 2"),
-        ([0.1, 0.2], [1, 1], "all 2 samples are ood"),
-        ([0.1, 0.2], [0, 1, 1], "is_ood has shape"),
-        ([0.1, 0.2], [0, 2], "other than 0 and 1"),
-    ],
-)
-def test_detection_names_what_is_wrong_with_its_input(metric, scores, is_ood, message):
-    with pytest.raises(DataError, match=message):
-        metric(scores, is_ood)

@@ -8,7 +8,7 @@ from training_helpers import assert_same_weights, blobs, cnn, mlp, pictures
 
 from graylearn.errors import DataError, SettingsError
 from graylearn.methods import make_method
-from graylearn.training import Augment, OptimizerSettings, ScheduleSettings, evaluate, train
+from graylearn.training import Augment, evaluate, train
 
 
 @pytest.mark.parametrize(
@@ -29,20 +29,6 @@ from graylearn.training import Augment, OptimizerSettings, ScheduleSettings, eva
 def test_bad_settings_are_refused_by_name(options, message):
     with pytest.raises((SettingsError, DataError), match=message):
         train(mlp(), blobs(), **{"epochs": 1, "log": "none", **options})
-
-
-@pytest.mark.parametrize(
-    ("kind", "field", "value", "expected"),
-    [
-        (OptimizerSettings, "weight_decay", "0.1", "a number of at least 0"),
-        (OptimizerSettings, "eps", float("nan"), "a number of at least 0"),
-        (OptimizerSettings, "betas", (0.9, 1.0), "two shares from 0 to below 1"),
-        (ScheduleSettings, "initial", float("nan"), "a factor of at least 0"),
-    ],
-)
-def test_numbers_that_no_optimizer_or_schedule_can_have_are_refused(kind, field, value, expected):
-    with pytest.raises(SettingsError, match=f"{field} is .*, expected {expected}"):
-        kind(**{field: value})
 
 
 def test_a_network_that_cannot_read_the_samples_is_refused_with_what_to_do():

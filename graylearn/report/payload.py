@@ -55,8 +55,6 @@ def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
     by_kind = counts(data)
     per_class = np.bincount(label * len(KINDS) + kind, minlength=len(data.classes) * len(KINDS))
     main = {
-        "title": str(data.title),
-        "created": str(data.created),
         "run": fingerprint_of(data),
         "facts": [[str(name), _fact_text(value)] for name, value in data.facts.items()],
         "notes": [str(note) for note in data.notes],

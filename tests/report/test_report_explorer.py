@@ -209,6 +209,14 @@ def test_misspelt_labels_are_a_step_of_their_own(open_report):
     expect(page.locator("#count")).to_have_text(re.compile("of 8 shown"))
 
 
+def test_no_class_is_advised_of_a_picture_that_shows_little(open_report):
+    page = open_report(explored(checks={"dark": [0, 100]}))
+    first, second = page.locator(".sample").nth(0), page.locator(".sample").nth(1)
+    assert first.locator(".chip").all_inner_texts() == ["mislabelled", "dark"]
+    expect(first.locator(".advised")).to_have_count(0)
+    expect(second.locator(".advised")).to_have_count(1)
+
+
 def test_a_row_shows_first_what_makes_it_odd(open_report):
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({f"c{k:02d}": rng.normal(size=120) for k in range(12)})

@@ -90,6 +90,9 @@ function markPairs() {
 
 const checkRows = (indices) => indices.map((index) => rowOfIndex[index]).filter((row) => row >= 0);
 
+/** What is odd about a picture, by its row. */
+const oddPictures = new Map(report.checks.flatMap(([words, indices]) => checkRows(indices).map((row) => [row, words])));
+
 function drawChecks() {
   const lines = report.checks.map(([words, indices], at) => {
     const rows = checkRows(indices);

@@ -71,8 +71,9 @@ function verdictButtons(row) {
   const button = (verdict, name, act, look = null) =>
     el("button", { type: "button", class: look, "data-verdict": verdict, "aria-pressed": "false", onclick: act }, name);
   const [verdict] = suggestion(row);
-  // what is dropped is lost: its button comes first where that is suggested, and does not stand out
-  const advised = verdict === RELABEL;
+  // what is dropped is lost: its button comes first where that is suggested, and does not stand out; nor does a
+  // class of a picture that shows little
+  const advised = verdict === RELABEL && !oddPictures.has(row);
   const accept = label >= 0
     ? el("button", { type: "button", "data-accept": label, "aria-pressed": "false", class: advised ? "accept first advised" : "accept",
         title: advised ? "Accept what the audit suggests" : "The class that it resembles most",
@@ -106,6 +107,7 @@ function whichLine(row) {
   return el("p", { class: "which" },
     el("span", { class: `chip ${KINDS[kind]}` }, KIND_NAMES[kind]),
     level ? el("span", { class: `chip level-${level}` }, LEVEL_NAMES[level]) : null,
+    oddPictures.has(row) ? el("span", { class: "chip" }, oddPictures.get(row)) : null,
     el("span", { class: "id" }, said(idName(row), 90)),
     alikeButton(row));
 }

@@ -26,8 +26,6 @@ function typicalRows(k) {
   return beside.typical[k].map((index) => rowOfIndex[index]).filter((row) => row >= 0);
 }
 
-const chanceText = (chance) => (chance < 0.01 ? "under 1%" : chance > 0.99 ? "over 99%" : percent(chance, 0));
-
 /** The class that a suspect may be given at one click: the suggested one, or of a sample that seems to belong to
  * none, that which is likelier than all others or that at least half of its nearest samples bear, suspects not
  * counted; else -1. */

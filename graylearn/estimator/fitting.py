@@ -22,7 +22,7 @@ from graylearn.errors import DataError, Hint, SettingsError
 from graylearn.estimator.calibration import FoundLater, kept_aside
 from graylearn.estimator.inputs import InputEncoder, read_inputs, read_labels, read_validation
 from graylearn.estimator.models import ModelPipeline, check_parameters, is_model
-from graylearn.estimator.networks import build_network, method_for, training_settings
+from graylearn.estimator.networks import HOW_TO_TRAIN, build_network, method_for, training_settings
 from graylearn.estimator.pipeline import PartsPipeline, Pipeline, PipelineResult, Stages
 from graylearn.estimator.trainset import TrainingSet, make_training_set
 from graylearn.methods import as_method
@@ -225,11 +225,7 @@ def new_network(classifier: Any, seed: int) -> nn.Module:
 
 def settings_for(classifier: Any, num_samples: int, seed: int, **changes: Any) -> Settings:
     """How its networks are trained on so many samples, but for `changes`."""
-    names = (
-        "epochs", "batch_size", "learning_rate", "clip_norm", "accumulate", "average", "optimizer", "augment",
-        "precision",
-    )  # fmt: skip
-    options = {name: getattr(classifier, name) for name in names}
+    options = {name: getattr(classifier, name) for name in HOW_TO_TRAIN}
     options |= {"device": choose(classifier.device), "seed": seed}
     options |= {"log": "auto" if classifier.verbose else "none"} | changes
     return training_settings(num_samples, classifier.encoder_.shape, **options)

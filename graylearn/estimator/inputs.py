@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from graylearn.data.encode import TableEncoder
-from graylearn.data.inputs import ROWS, as_dense, as_feature_rows, as_plain, is_sparse, kind_of
+from graylearn.data.inputs import ROWS, as_dense, as_feature_rows, as_plain, kind_of
 from graylearn.data.labels import note_order, note_telling_columns
 from graylearn.data.samples import RANGES, Samples, encode_labels
 from graylearn.data.tables import check_unique_names
@@ -188,13 +188,6 @@ def read_validation(estimator: Any, validation: Any) -> tuple[NDArray[Any], NDAr
         strange = np.setdiff1d(named, estimator.classes_).tolist()
         raise DataError(f"validation has labels {strange}, which the training set has not: leave them out")
     return estimator.encoder_.transform(given), np.searchsorted(estimator.classes_, named)[labels]
-
-
-def take(given: Any, index: NDArray[np.int64]) -> Any:
-    """Rows of what `read_inputs` gave."""
-    if isinstance(given, pd.DataFrame):
-        return given.iloc[index]
-    return given.tocsr()[index] if is_sparse(given) else given[index]
 
 
 def spread_weights(weight: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:

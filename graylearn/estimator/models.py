@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from graylearn.audit.models import check_model, class_probabilities, fit_model, new_copy
 from graylearn.data.batches import Preparation
 from graylearn.errors import Hint, SettingsError
+from graylearn.estimator.networks import HOW_TO_TRAIN
 from graylearn.estimator.pipeline import Pipeline, PlannedFit
 from graylearn.methods.base import Softened
 from graylearn.training import History, Result
@@ -28,10 +29,7 @@ TREES = "trees"
 """The name of scikit-learn's boosted trees as a network."""
 LEAST_SHARE = 0.01
 """Of a sample's target, what a class must have for the sample to be shown under it too."""
-_FOR_NETWORKS = (
-    "method", "network_options", "epochs", "batch_size", "learning_rate", "clip_norm", "accumulate",
-    "average", "optimizer", "augment", "warm_start", "precision", "members",
-)  # fmt: skip
+_FOR_NETWORKS = ("method", "network_options", *HOW_TO_TRAIN, "warm_start", "members")
 """Parameters that say nothing to such a model."""
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from graylearn.data.batches import Augment, Preparation
 from graylearn.errors import SettingsError
-from graylearn.methods import Method, as_method
+from graylearn.methods import Method, Output, as_method
 from graylearn.nets import MLP, make
 from graylearn.training import (
     OptimizerSettings,
@@ -95,6 +95,13 @@ def method_for(method: str | Method, in_shape: tuple[int, ...]) -> str | Method:
     return "gl-relative" if len(in_shape) == 3 else "gl"
 
 
+HOW_TO_TRAIN = (
+    "epochs", "batch_size", "learning_rate", "clip_norm", "accumulate", "average", "optimizer", "augment",
+    "precision",
+)  # fmt: skip
+"""Parameters of a classifier that `training_settings` reads."""
+
+
 def training_settings(
     num_samples: int,
     in_shape: tuple[int, ...],
@@ -148,22 +155,6 @@ def training_settings(
     )
 
 
-class _LogitsAndFeatures(nn.Module):
-    """A copy of a network that gives logits and penultimate features side by side, (N, K + D)."""
-
-    def __init__(self, network: nn.Module) -> None:
-        super().__init__()
-        # a copy, because hooks catch features: two threads that ask at once must not catch each other's
-        self.tap = FeatureTap(copy.deepcopy(network))
-        self.num_classes = 0
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Logits first; `num_classes` then says how many."""
-        logits, features = self.tap(x)
-        self.num_classes = logits.shape[1]
-        return torch.cat([logits.float(), features.float().flatten(1)], dim=1)
-
-
 def logits_of(network: nn.Module, x: NDArray[Any], preparation: Preparation) -> NDArray[np.float64]:
     """Logits (N, K) of encoded samples, on the device of the network.
 
@@ -182,11 +173,19 @@ def outputs_of(
     if type(network) is MLP and not preparation.images:
         return _exact(network, x)
     try:
-        both = _LogitsAndFeatures(network)
+        # a copy, because hooks catch features: two threads that ask at once must not catch each other's
+        tap = FeatureTap(copy.deepcopy(network))
     except SettingsError:
         return logits_of(network, x, preparation), None
-    found = predict_logits(both, x, preparation=preparation).astype(np.float64)
-    return found[:, : both.num_classes], found[:, both.num_classes :]
+    features = []
+
+    def logits_in(said: Output) -> Tensor:
+        assert said.features is not None
+        features.append(said.features.double().flatten(1).cpu().numpy())
+        return said.logits
+
+    logits = predict_logits(tap, x, preparation=preparation, logits=logits_in)
+    return logits.astype(np.float64), np.concatenate(features)
 
 
 @torch.no_grad()

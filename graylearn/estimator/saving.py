@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
-import safetensors
 import safetensors.torch
 import torch
 from numpy.typing import NDArray
@@ -30,7 +29,7 @@ from graylearn.data.atomic import checksum, replacing, signature, standing, writ
 from graylearn.data.batches import Augment, PixelScale, Preparation
 from graylearn.data.samples import plain_classes
 from graylearn.data.written import writing
-from graylearn.errors import FULL, CheckpointError, first_line, warn
+from graylearn.errors import FULL, CheckpointError, warn
 from graylearn.estimator.card import CARD, card
 from graylearn.estimator.fitted import FittedClassifier
 from graylearn.estimator.inputs import InputEncoder
@@ -40,7 +39,7 @@ from graylearn.estimator.rejection import check_reference
 from graylearn.methods import METHODS
 from graylearn.nets import MLP
 from graylearn.training import History, OptimizerSettings
-from graylearn.training.checkpoint import pack, unpack
+from graylearn.training.checkpoint import DAMAGED, pack, plain, unpack
 
 Kind = TypeVar("Kind", bound=FittedClassifier)
 
@@ -73,10 +72,8 @@ def write_classifier(classifier: FittedClassifier, folder: Path) -> None:
     _check_is_saved(classifier)
     tensors = {_NETWORK + name: value for name, value in classifier.network_.state_dict().items()}
     tensors |= {_REFERENCE + name: torch.from_numpy(value) for name, value in classifier.reference_.items()}
-    # clones, because tied weights share memory and channels_last ones are not contiguous
-    plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
     with replacing(folder / _WEIGHTS) as partial:
-        partial.write_bytes(safetensors.torch.save(plain))
+        partial.write_bytes(safetensors.torch.save(plain(tensors)))
     classifier.history_.write(folder / _HISTORY)
     if classifier.audit_ is not None:
         (folder / _AUDIT).mkdir()
@@ -111,7 +108,7 @@ def _content(classifier: FittedClassifier, folder: Path) -> dict[str, Any]:
         **{name: kind(getattr(classifier, name)) for name, kind in _PLAIN.items()},
         "feature_names_in": None if names is None else [str(name) for name in names],
         "audited": classifier.audit_ is not None,
-        "files": {name: _signature(folder / name) for name in files},
+        "files": {name: signature(folder / name) for name in files},
     }
 
 
@@ -121,18 +118,7 @@ def load_classifier(kind: type[Kind], path: str | Path, given: dict[str, Any]) -
     manifest = _read_manifest(folder)
     try:
         return _restored(kind, folder, manifest, given)
-    except (
-        CheckpointError,
-        KeyError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        ArithmeticError,
-        OSError,
-        MemoryError,
-        RecursionError,
-        safetensors.SafetensorError,
-    ) as error:
+    except (CheckpointError, *DAMAGED) as error:
         if _read_manifest(folder) != manifest:
             return load_classifier(kind, path, given)  # another process saved while this one read
         if isinstance(error, CheckpointError):
@@ -158,7 +144,7 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
     parameters = parameters_from_json(manifest["parameters"]) | given
     classifier: Kind = cast("Any", kind)(**parameters)
     for name, written in manifest["files"].items():
-        if name not in (_WEIGHTS, _HISTORY, *_AUDITED) or _signature(folder / name) != written:
+        if name not in (_WEIGHTS, _HISTORY, *_AUDITED) or signature(folder / name) != written:
             raise CheckpointError(f"{folder / name} is damaged, its bytes are not the ones that were written")
     classifier.encoder_ = InputEncoder.from_json(manifest["encoder"])
     classifier.classes_ = _classes(manifest["classes"], manifest["classes_type"])
@@ -196,43 +182,24 @@ def _check_columns(classifier: FittedClassifier) -> None:
 
 
 def _network_of(classifier: FittedClassifier, weights: dict[str, torch.Tensor], folder: Path) -> nn.Module:
-    """The network that answers, with its weights."""
-    if isinstance(classifier.network, str):
-        _check_weights(classifier, weights, folder)
-    network = _new_network(classifier)
+    """The network that answers, with its weights.
+
+    One by name is described without memory and takes the tensors of the file, whatever size it claims to be.
+    """
+    by_name, shape = isinstance(classifier.network, str), classifier.encoder_.shape
+    options, num_classes = classifier.network_options, len(classifier.classes_)
     try:
-        network.load_state_dict(weights)
+        with torch.device("meta" if by_name else "cpu"):
+            network = build_network(classifier.network, options, num_classes, shape, seed=0)
+            if isinstance(network, MLP):
+                network = wide(network, classifier.members_)
+        network.load_state_dict(weights, assign=by_name)
     except RuntimeError as error:
         raise CheckpointError(
             f"the weights in {folder} do not fit the network ({str(error).splitlines()[-1].strip()}): "
             "give the one that was saved"
         ) from error
     return network.eval()
-
-
-def _new_network(classifier: FittedClassifier) -> nn.Module:
-    """A network of the shape of the saved one."""
-    shape, num_classes = classifier.encoder_.shape, len(classifier.classes_)
-    network = build_network(classifier.network, classifier.network_options, num_classes, shape, seed=0)
-    return wide(network, classifier.members_) if isinstance(network, MLP) else network
-
-
-def _check_weights(classifier: FittedClassifier, weights: dict[str, torch.Tensor], folder: Path) -> None:
-    """Refuse, before memory is asked for, a description of another network than the weights are of."""
-    options = (classifier.network_options or {}).values()
-    if any(isinstance(each, list | tuple) and len(each) > len(weights) for each in options):
-        raise CheckpointError(f"the network described in {folder} has more layers than there are weights")
-    try:
-        with torch.device("meta"):  # shapes alone
-            described = {name: value.shape for name, value in _new_network(classifier).state_dict().items()}
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise CheckpointError(f"the network described in {folder} cannot be ({first_line(error)})") from error
-    for name, shape in described.items():
-        if name not in weights or weights[name].shape != shape:
-            found = tuple(weights[name].shape) if name in weights else "missing"
-            raise CheckpointError(
-                f"the weights in {folder} do not fit the network: {name} is {found}, expected {tuple(shape)}"
-            )
 
 
 def _part(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
@@ -263,13 +230,6 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     return content
 
 
-def _signature(path: Path) -> dict[str, Any]:
-    try:
-        return signature(path)
-    except OSError as error:
-        raise CheckpointError(f"{path} cannot be read ({error}): save the classifier again") from error
-
-
 # -- parameters as JSON, and back; what is code of the user's is named, not saved ----------------------------
 
 
@@ -293,14 +253,10 @@ def parameters_to_json(parameters: Mapping[str, Any]) -> tuple[dict[str, Any], l
 def _packed(value: Any) -> Any:
     if isinstance(value, torch.device):
         return str(value)
-    kind = next((name for name, made in _kinds().items() if made is type(value)), None)
-    arrays: dict[str, torch.Tensor] = {}
-    if kind is not None:
-        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    packed = pack(value, arrays)
-    if arrays:
-        raise CheckpointError("arrays are not kept as parameters")
-    return packed if kind is None else {"is": kind, "fields": packed}
+    for name, kind in _kinds().items():
+        if kind is type(value):
+            return {"is": name, "fields": pack(dataclasses.asdict(value), None)}
+    return pack(value, None)
 
 
 def parameters_from_json(saved: Any) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from torch import Tensor
 
 from graylearn.array_types import Ints
 from graylearn.audit import Audit
-from graylearn.data.inputs import as_class_weights, as_plain
+from graylearn.data.inputs import as_class_weights, as_plain, is_sparse
 from graylearn.data.labels import note_labels
-from graylearn.data.samples import Samples
+from graylearn.data.samples import Samples, take_rows
 from graylearn.data.splits import canonical_order, stratified_folds
 from graylearn.errors import DataError
-from graylearn.estimator.inputs import InputEncoder, refused, spread_weights, take
+from graylearn.estimator.inputs import InputEncoder, refused, spread_weights
 from graylearn.training import History
 
 
@@ -186,7 +186,7 @@ def make_training_set(
         rows, losses = spread_weights(checked)
         weight = np.ones(len(rows)) if losses is None else losses
     all_once = len(rows) == n and bool((rows == np.arange(n)).all())
-    kept = given if all_once else take(given, rows)
+    kept = given if all_once else take_rows(given.tocsr() if is_sparse(given) else given, rows)
     if encoder is None:
         note_labels(classes, np.bincount(labels, minlength=len(classes)))
         encoder = InputEncoder.fitted(kept, constant, id_like, labels[rows])

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from graylearn.losses import checks
-from graylearn.losses.reference import Confidence, gray_gradient, mix
-from graylearn.losses.rows import compute_dtype, make_rows
+from graylearn.losses.reference import gray_gradient, mix
+from graylearn.losses.rows import Confidence, Inputs, compute_dtype
 from graylearn.torch_internals import is_batched
 
 LIMIT = 1 << 13
@@ -138,15 +138,17 @@ class Known(torch.autograd.Function):
         ctx: Any,
         logits: Tensor,
         target: Tensor,
-        given: Tensor | None,
+        confidence: Confidence,
         weight: Tensor | None,
-        settings: tuple[str, int, str],
+        ignore_index: int,
+        reduction: str,
         made: tuple[Tensor, Tensor],
     ) -> Tensor:
         """Keep the gradient, and the inputs for a second derivative or a second backward."""
         value, gradient = made  # in a tuple, as autograd would make a view of an input that is returned
+        rule, given = (confidence, None) if isinstance(confidence, str) else ("", confidence)
         ctx.save_for_backward(logits, target, given, weight, gradient)
-        ctx.settings, ctx.spent = settings, False
+        ctx.settings, ctx.spent = (rule, ignore_index, reduction), False
         return value
 
     @staticmethod
@@ -154,18 +156,13 @@ class Known(torch.autograd.Function):
         """Scale the stored gradient; write it out in torch where it must itself be differentiable."""
         logits, target, given, weight, gradient = ctx.saved_tensors
         rule, ignore_index, reduction = ctx.settings
-        nothing, received = (None,) * 5, grads[0]
+        inputs = Inputs(logits, target, rule if given is None else given, weight, ignore_index, reduction)
+        nothing, received = (None,) * 6, grads[0]
         by = received.unsqueeze(1) if reduction == "none" and logits.ndim > 1 else received
         if torch.is_grad_enabled():
-            rule = rule if given is None else given
-            slope = gray_gradient(received, logits, target, rule, weight, ignore_index, reduction)
-            return slope, *nothing
+            return gray_gradient(received, inputs), *nothing
         if ctx.spent:
-            rows = make_rows(logits, target, weight, ignore_index)
-            confidence = rule if given is None else rows.confidence(given)
-            gradient = torch.empty_like(rows.logits, memory_format=torch.contiguous_format)
-            sweep(rows.logits, rows.target, confidence, rows.scale(reduction), gradient)
-            gradient = gradient.view_as(logits)
+            gradient = _computed(inputs, want=True)[1]
         if gradient.numel() <= LIMIT or is_batched(received):  # several at once do not fit where one is kept
             return (gradient * by).to(logits.dtype), *nothing
         ctx.spent = True  # scaled in place below, so a second backward must start afresh
@@ -174,42 +171,29 @@ class Known(torch.autograd.Function):
         return gradient, *nothing
 
 
-def known(
-    logits: Tensor,
-    target: Tensor,
-    confidence: Confidence,
-    weight: Tensor | None,
-    settings: tuple[int, str],
-    value: Tensor,
-    gradient: Tensor | None,
-) -> Tensor:
-    """The loss `value`, with its `gradient` behind it if there is one; settings: ignore_index, reduction."""
+def known(inputs: Inputs, value: Tensor, gradient: Tensor | None) -> Tensor:
+    """The loss `value`, with its `gradient` behind it if there is one."""
     if gradient is None:
         return value
-    given = confidence if isinstance(confidence, Tensor) else None
-    told = ("" if given is not None else confidence, *settings)
-    loss: Tensor = Known.apply(logits, target, given, weight, told, (value, gradient))  # type: ignore[no-untyped-call]
+    loss: Tensor = Known.apply(*inputs, (value, gradient))  # type: ignore[no-untyped-call]
     return loss
 
 
-def gray_fused(
-    logits: Tensor,
-    target: Tensor,
-    confidence: Confidence,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-) -> Tensor:
+def _computed(inputs: Inputs, want: bool) -> tuple[Tensor, Tensor | None]:
+    """The reduced loss and, if wanted, its gradient."""
+    rows = inputs.rows()
+    gradient = torch.empty_like(rows.logits, memory_format=torch.contiguous_format) if want else None
+    losses = sweep(
+        rows.logits, rows.target, rows.confidence(inputs.confidence), rows.scale(inputs.reduction), gradient
+    )
+    losses = torch.where(rows.valid, losses.view_as(rows.target), 0.0)
+    value = rows.result(losses if inputs.reduction == "none" else losses.sum(), inputs.reduction)
+    return value, None if gradient is None else gradient.view_as(inputs.logits)
+
+
+def gray_fused(inputs: Inputs) -> Tensor:
     """The reduced loss with the closed-form gradient behind it."""
-    want = torch.is_grad_enabled() and logits.requires_grad
+    want = torch.is_grad_enabled() and inputs.logits.requires_grad
     with torch.no_grad():
-        rows = make_rows(logits, target, weight, ignore_index)
-        of_rows = rows.confidence(confidence) if isinstance(confidence, Tensor) else confidence
-        contiguous = torch.contiguous_format
-        gradient = torch.empty_like(rows.logits, memory_format=contiguous) if want else None
-        losses = sweep(rows.logits, rows.target, of_rows, rows.scale(reduction), gradient)
-        losses = torch.where(rows.valid, losses.view_as(rows.target), 0.0)
-        value = rows.result(losses if reduction == "none" else losses.sum(), reduction)
-    if gradient is not None:
-        gradient = gradient.view_as(logits)
-    return known(logits, target, confidence, weight, (ignore_index, reduction), value, gradient)
+        value, gradient = _computed(inputs, want)
+    return known(inputs, value, gradient)

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from graylearn.losses import checks, kernels
 from graylearn.losses.reference import gray_gradient
-from graylearn.losses.rows import make_rows, reduce_rows, result_dtype
+from graylearn.losses.rows import Inputs, make_rows, reduce_rows, result_dtype
 from graylearn.torch_internals import is_batched, transforms_active
 
 INTERPRETED = not isinstance(kernels.small_rows, triton.JITFunction)
@@ -228,14 +228,12 @@ class Reduced(torch.autograd.Function):
         """Hand out the gradient, multiplied on the device where it has to be."""
         logits, target, confidence, weight, grad, partial = ctx.saved_tensors
         mode, ignore_index, reduction = ctx.settings
-        in_torch = torch.is_grad_enabled() or is_batched(grads[0])  # a kernel takes plain tensors only
-        if in_torch:
-            rule = RULES[mode] if confidence is None else confidence
-            full = gray_gradient(grads[0], logits, target, rule, weight, ignore_index, reduction)
-            return full, *(None,) * 6
+        rule = RULES[mode] if confidence is None else confidence
+        inputs = Inputs(logits, target, rule, weight, ignore_index, reduction)
+        if torch.is_grad_enabled() or is_batched(grads[0]):  # a kernel takes plain tensors only
+            return gray_gradient(grads[0], inputs), *(None,) * 6
         if ctx.spent:
-            scale = make_rows(logits, target, weight, ignore_index).scale(reduction)
-            factor = (grads[0].float() * scale).reshape(target.shape)
+            factor = (grads[0].float() * inputs.rows().scale(reduction)).reshape(target.shape)
             again = gradient_of_rows(factor, logits, target, confidence, mode, ignore_index)
             return again, *(None,) * 6
         ctx.spent = True  # scaled in place, so a second backward must start afresh
@@ -268,8 +266,8 @@ class Unreduced(torch.autograd.Function):
         mode, ignore_index = ctx.settings
         if torch.is_grad_enabled() or is_batched(grads[0]):
             rule = RULES[mode] if confidence is None else confidence
-            full = gray_gradient(grads[0], logits, target, rule, None, ignore_index, "none")
-            return full, *(None,) * 4
+            inputs = Inputs(logits, target, rule, None, ignore_index, "none")
+            return gray_gradient(grads[0], inputs), *(None,) * 4
         return gradient_of_rows(grads[0], logits, target, confidence, mode, ignore_index), *(None,) * 4
 
 
@@ -337,15 +335,9 @@ def _op_backward(ctx: Any, factor: Tensor) -> tuple[Tensor | None, ...]:
 _losses_op.register_autograd(_op_backward, setup_context=_op_context)
 
 
-def gray_triton(
-    logits: Tensor,
-    target: Tensor,
-    confidence: str | Tensor,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-) -> Tensor:
+def gray_triton(inputs: Inputs) -> Tensor:
     """The Gray loss of at least one row by the Triton kernels; gray_loss has checked the other arguments."""
+    logits, target, confidence, weight, ignore_index, reduction = inputs
     checks.check_shapes(logits, target, weight)
     checks.check_labels(target, logits.shape[1 if logits.ndim > 1 else 0], ignore_index)
     if logits.dtype not in DTYPES:
@@ -363,7 +355,7 @@ def gray_triton(
     compiling = torch.compiler.is_compiling()
     if reduction != "none" and not compiling:
         return _reduced(logits, target, given, mode, weight, ignore_index, reduction)
-    rows = make_rows(logits, target, weight, ignore_index)
+    rows = inputs.rows()
     if not rows.batched:
         target = target.unsqueeze(0)
         given = None if given is None else given.unsqueeze(0)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from graylearn.losses import checks, small
 from graylearn.losses.fused import gray_fused
 from graylearn.losses.reference import gray_rows, relative_confidence, soft_gray_loss
-from graylearn.losses.rows import compute_dtype, make_rows, reduce_rows
+from graylearn.losses.rows import Inputs, compute_dtype, reduce_rows
 from graylearn.torch_internals import forward_mode_active, is_traced, transforms_active
 
 IMPLEMENTATIONS = ("auto", "reference", "fused", "triton")
@@ -108,6 +108,9 @@ def gray_loss(
     checks.check_tensors(logits, target)
     checks.check_ignored(ignore_index)
     target = checks.widened(target)
+    if detach and isinstance(confidence, Tensor):
+        confidence = confidence.detach()
+    inputs = Inputs(logits, target, confidence, weight, ignore_index, reduction)
     if label_smoothing or target.is_floating_point():
         checks.check_smoothing(label_smoothing)
         if not detach or impl not in ("auto", "reference"):
@@ -115,7 +118,7 @@ def gray_loss(
                 f"detach={detach} and impl={impl!r} are for class indices without label_smoothing; expected"
                 " detach=True and impl='auto' or 'reference'"
             )
-        return soft_gray_loss(logits, target, confidence, weight, ignore_index, reduction, label_smoothing)
+        return soft_gray_loss(inputs, label_smoothing)
     confidence = checks.check_confidence(confidence, target, ignore_index)
     if impl not in IMPLEMENTATIONS:
         raise ValueError(f"impl is {impl!r}; expected one of {', '.join(IMPLEMENTATIONS)}")
@@ -127,23 +130,20 @@ def gray_loss(
         impl = "reference"
     if isinstance(confidence, str) and confidence == "relative":
         confidence = _relative(logits, target, ignore_index, detach)
-    elif isinstance(confidence, Tensor) and detach:
-        confidence = confidence.detach()
+    inputs = inputs._replace(confidence=confidence)
     if impl == "triton" and logits.numel():
         from graylearn.losses import gpu
 
-        return gpu.gray_triton(logits, target, confidence, weight, ignore_index, reduction)
+        return gpu.gray_triton(inputs)
     if impl == "small":
-        loss = small.gray_small(logits, target, confidence, weight, ignore_index, reduction)
+        loss = small.gray_small(inputs)
         if loss is not None:
             return loss
     if impl != "reference":
-        return gray_fused(logits, target, confidence, weight, ignore_index, reduction)
-    rows = make_rows(logits, target, weight, ignore_index)
-    if isinstance(confidence, Tensor):
-        confidence = rows.confidence(confidence)
+        return gray_fused(inputs)
+    rows = inputs.rows()
     full = rows.logits.to(compute_dtype(logits.dtype))
-    return reduce_rows(gray_rows(full, rows.target, confidence, detach), rows, reduction)
+    return reduce_rows(gray_rows(full, rows.target, rows.confidence(confidence), detach), rows, reduction)
 
 
 class GrayLoss(nn.CrossEntropyLoss):

@@ -22,10 +22,7 @@ import torch
 from torch import Tensor
 
 from graylearn.losses import checks
-from graylearn.losses.rows import compute_dtype, make_rows
-
-Confidence = str | Tensor
-"""How C is found: "max", "label", "relative", or one value per row."""
+from graylearn.losses.rows import Confidence, Inputs, compute_dtype
 
 
 def log_one_minus(logits: Tensor, index: Tensor) -> Tensor:
@@ -119,50 +116,35 @@ def gray_rows(logits: Tensor, target: Tensor, confidence: Confidence, detach: bo
     return mix(certain, doubt, given, rejected).squeeze(1)
 
 
-def gray_gradient(
-    received: Tensor,
-    logits: Tensor,
-    target: Tensor,
-    confidence: Confidence,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-) -> Tensor:
+def gray_gradient(received: Tensor, inputs: Inputs) -> Tensor:
     """The gradient of the reduced loss, C constant, times `received`; differentiable again."""
-    rows = make_rows(logits, target, weight, ignore_index)
-    given = rows.confidence(confidence) if isinstance(confidence, Tensor) else confidence
-    scale = rows.scale(reduction)
+    rows = inputs.rows()
+    given, scale = rows.confidence(inputs.confidence), rows.scale(inputs.reduction)
 
     def loss(scores: Tensor) -> Tensor:
         return gray_rows(scores, rows.target, given, True).sum()
 
     factor = (received.to(scale.dtype) * scale).unsqueeze(1)
     slope: Tensor = torch.func.grad(loss)(rows.logits.to(scale.dtype)) * factor
-    return slope.view_as(logits).to(logits.dtype)
+    return slope.view_as(inputs.logits).to(inputs.logits.dtype)
 
 
-def soft_gray_loss(
-    logits: Tensor,
-    target: Tensor,
-    confidence: Confidence,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-    smoothing: float,
-) -> Tensor:
+def soft_gray_loss(inputs: Inputs, smoothing: float) -> Tensor:
     """The loss of probabilities, or of class indices with label smoothing, reduced as cross_entropy does.
 
     There the weight of a class goes with its share of the target; the mean divides by the weights of the
     labels, or by the number of rows where the targets are probabilities.
     """
-    label, known = target, not target.is_floating_point()
+    target, weight, reduction = inputs.target, inputs.weight, inputs.reduction
+    known = not target.is_floating_point()
     if not known:
-        checks.check_soft(logits, target, ignore_index)
+        checks.check_soft(inputs.logits, target, inputs.ignore_index)
         one_class = target.select(1 if target.ndim > 1 else 0, 0)
-        label, ignore_index = torch.zeros_like(one_class, dtype=torch.int64), -1  # any label: none is ignored
-    confidence = checks.check_confidence(confidence, label, ignore_index)
-    rows = make_rows(logits, label, weight, ignore_index)
-    full = rows.logits.to(compute_dtype(logits.dtype))
+        # any label: none is ignored
+        inputs = inputs._replace(target=torch.zeros_like(one_class, dtype=torch.int64), ignore_index=-1)
+    confidence = checks.check_confidence(inputs.confidence, inputs.target, inputs.ignore_index)
+    rows = inputs.rows()
+    full = rows.logits.to(compute_dtype(rows.logits.dtype))
     counted = rows.weight if known else torch.ones_like(rows.weight)
     if known:
         share = torch.zeros_like(full).scatter(1, rows.target.unsqueeze(1), 1.0)
@@ -171,10 +153,10 @@ def soft_gray_loss(
     share = (1 - smoothing) * share + smoothing / full.shape[1]
     if weight is not None:
         share = share * weight.to(full.dtype).view(-1, *[1] * (full.ndim - 2))
-    if isinstance(confidence, Tensor):
-        confidence = rows.confidence(confidence.detach())
-    elif confidence == "relative":
+    if isinstance(confidence, str) and confidence == "relative":
         confidence = relative_confidence(full, rows.valid)
+    else:
+        confidence = rows.confidence(confidence)
     losses = torch.where(rows.valid, soft_gray_rows(full, share, confidence), 0.0)
     losses = torch.where(counted.isnan(), counted, losses)
     if reduction == "mean":

@@ -4,13 +4,34 @@ The conventions are those of torch.nn.functional.cross_entropy: classes on dim 1
 ignored rows count neither in the sum nor in the mean, and the mean divides by the sum of the class weights.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from graylearn.losses import checks
+
+Confidence = str | Tensor
+"""How C is found: "max", "label", "relative", or one value per row."""
+
+
+class Inputs(NamedTuple):
+    """What a loss is given; see `gray_loss`."""
+
+    logits: Tensor
+    target: Tensor
+    confidence: Confidence
+    weight: Tensor | None
+    ignore_index: int
+    reduction: str
+
+    def rows(self) -> Rows:
+        """Checked and brought to (N, K, ...)."""
+        return make_rows(self.logits, self.target, self.weight, self.ignore_index)
 
 
 def compute_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -40,8 +61,10 @@ class Rows:
     batched: bool
     """False where the logits came as (K,)."""
 
-    def confidence(self, given: Tensor) -> Tensor:
-        """One value per row, (N, ...); NaN where it is outside [0, 1] and could not be looked at before."""
+    def confidence(self, given: Confidence) -> Confidence:
+        """A rule as it is; values as (N, ...), NaN where one outside [0, 1] could not be looked at before."""
+        if isinstance(given, str):
+            return given
         given = given if self.batched else given.unsqueeze(0)
         if checks.can_look_at_values(given):
             return given

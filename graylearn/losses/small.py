@@ -21,8 +21,7 @@ from torch import Tensor, nn
 from graylearn.array_types import Bools, Floats, Ints, Singles
 from graylearn.losses import checks
 from graylearn.losses.fused import LIMIT, known
-from graylearn.losses.reference import Confidence
-from graylearn.losses.rows import result_dtype
+from graylearn.losses.rows import Inputs, result_dtype
 
 SMALLEST_REST = 1e-290
 """Below it T has lost digits to underflow."""
@@ -114,15 +113,9 @@ def _scale(label: Ints, valid: Bools | None, weight: Tensor | None, mean: bool) 
     return share
 
 
-def gray_small(
-    logits: Tensor,
-    target: Tensor,
-    confidence: Confidence,
-    weight: Tensor | None,
-    ignore_index: int,
-    reduction: str,
-) -> Tensor | None:
+def gray_small(inputs: Inputs) -> Tensor | None:
     """The reduced loss of a batch that `suits`, with its gradient behind it; None where a row is extreme."""
+    logits, target, confidence, weight, ignore_index, reduction = inputs
     checks.check_shapes(logits, target, weight)
     num_classes = logits.shape[1]
     label = target.numpy().astype(np.int64, copy=False)
@@ -146,4 +139,4 @@ def gray_small(
     reduced = losses if reduction == "none" else np.add.reduce(losses)
     value = torch.from_numpy(np.asarray(reduced, np.float32)).to(result_dtype(logits))
     gradient = None if slopes is None else torch.from_numpy(slopes.astype(np.float32))
-    return known(logits, target, confidence, weight, (ignore_index, reduction), value, gradient)
+    return known(inputs, value, gradient)

@@ -34,6 +34,11 @@ NAME = "checkpoint.safetensors"
 Saved = tuple[dict[str, Tensor], dict[str, Any]]
 """What a checkpoint holds: the weights by name, and the rest."""
 _WEIGHTS, _STATE = "weights.", "state."
+DAMAGED = (
+    ArithmeticError, AttributeError, KeyError, MemoryError, OSError, RuntimeError, TypeError, ValueError,
+    safetensors.SafetensorError,
+)  # fmt: skip
+"""What reading a file raises whose values are not those that were written."""
 
 
 def has_checkpoint(folder: str | Path) -> bool:
@@ -69,10 +74,14 @@ def save_checkpoint(folder: str | Path, weights: dict[str, Tensor], state: dict[
     text = json.dumps(pack(state, arrays), allow_nan=False)
     named = {_WEIGHTS + name: value for name, value in weights.items()}
     named |= {_STATE + name: value for name, value in arrays.items()}
-    # clones, because tied weights share memory and channels_last ones are not contiguous
-    plain = {name: value.detach().cpu().contiguous().clone() for name, value in named.items()}
+    named = plain(named)
     with replacing(Path(folder) / NAME) as partial:
-        partial.write_bytes(safetensors.torch.save(plain, {"state": text, "sha256": _checksum(plain, text)}))
+        partial.write_bytes(safetensors.torch.save(named, {"state": text, "sha256": _checksum(named, text)}))
+
+
+def plain(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Clones on the CPU: tied weights share memory, and channels_last ones are not contiguous."""
+    return {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
 
 
 def load_checkpoint(folder: str | Path) -> Saved:
@@ -96,16 +105,7 @@ def load_checkpoint(folder: str | Path) -> Saved:
         raise CheckpointError(f"there is no checkpoint in {folder}: {NAME} is missing") from error
     except CheckpointError:
         raise
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RuntimeError,  # RecursionError too
-        OSError,
-        MemoryError,
-        safetensors.SafetensorError,
-    ) as error:
+    except DAMAGED as error:
         raise CheckpointError(f"{path} is damaged ({error}): {advice}") from error
     return weights, state
 
@@ -122,15 +122,15 @@ def _checksum(arrays: dict[str, Tensor], text: str) -> str:
 # -- trees of values as JSON beside tensors ----------------------------------------------------------
 
 
-def pack(value: Any, arrays: dict[str, Tensor]) -> Any:
-    """`value` as JSON; arrays and tensors are put into `arrays` and replaced by their names there."""
+def pack(value: Any, arrays: dict[str, Tensor] | None) -> Any:
+    """`value` as JSON; arrays and tensors are replaced by their names in `arrays`; None refuses them."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"$float": str(value)}
     if isinstance(value, np.generic):
         return pack(value.item(), arrays)
-    if isinstance(value, Tensor | np.ndarray):
+    if isinstance(value, Tensor | np.ndarray) and arrays is not None:
         name = f"a{len(arrays)}"
         arrays[name] = value if isinstance(value, Tensor) else torch.from_numpy(value)
         return {"$tensor" if isinstance(value, Tensor) else "$array": name}

@@ -9,6 +9,7 @@ import re
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,6 +22,8 @@ from numpy.typing import NDArray
 from graylearn.errors import DataError
 from graylearn.paths import Limit
 
+DAY = 86_400.0
+"""Seconds from which on nobody writes to what was begun any more."""
 _SHORT = re.compile(r"\d+ requested and \d+ written")
 """What numpy says where there is no room for all of an array."""
 
@@ -36,6 +39,7 @@ def replacing(path: Path, *, like: int = -1) -> Iterator[Path]:
     partial = _partial(path)
     try:
         _make_place(path)
+        remove_left(path, DAY)
         partial.touch(exist_ok=False)
         restrict(partial, like, path)
         yield partial
@@ -102,11 +106,15 @@ def settle(path: Path) -> None:
     remove_left(path)
 
 
-def remove_left(path: Path) -> None:
-    """Remove what a killed process began beside a file or folder, once no other is writing it."""
+def remove_left(path: Path, seconds: float = 0.0) -> None:
+    """Remove what killed processes began beside a file or folder: all of it where no other is writing it, as
+    whoever holds its lock knows, else what is so old."""
     for left in path.parent.glob(f".graylearn-*{glob.escape(path.name)}"):
         if not re.fullmatch(rf"\.graylearn-[0-9a-f]{{8}}-{re.escape(path.name)}", left.name):
             continue
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime < seconds:
+                continue
         if left.is_dir():
             shutil.rmtree(left, ignore_errors=True)
         else:

@@ -24,7 +24,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from graylearn.data.atomic import alone, replacing
+from graylearn.data.atomic import alone, remove_left, replacing
 from graylearn.errors import FULL, CheckpointError, FolderTakenError, Hint
 from graylearn.methods import Method
 from graylearn.methods.base import Softened
@@ -57,6 +57,7 @@ def writes_checkpoints(folder: Path | None) -> Iterator[None]:
         f"another process is training with the checkpoints in {folder}: wait for it, or give another folder"
     )
     with alone(folder / ".training.lock", taken):
+        remove_left(folder / NAME)
         try:
             yield
         except OSError as error:

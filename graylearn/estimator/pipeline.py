@@ -234,7 +234,7 @@ class Pipeline:
         samples, method, weight = self.samples, self.method, self.samples.weight
         worth = bool(audit.suspected.any()) and len(audit.classes) >= self.least_classes
         believed = audit if worth else None
-        if believed is not None and self._is_stack and samples.features is not None:
+        if believed is not None and self._is_stack:
             believed = self._asked_again()
         if believed is not None:
             targets, trust = soft_targets(believed)
@@ -272,7 +272,7 @@ class Pipeline:
         """
         seeds = [seeding.derive(self.settings.seed, "fold", index) for index in range(len(weights))]
         networks = [self.new_network(seed) for seed in seeds]
-        if self._is_stack and self.samples.features is not None and can_share_a_stack(fit.method):
+        if self._is_stack and can_share_a_stack(fit.method):
             return self._side_by_side(networks, seeds, fit.method, weights)
         alone = self if fit.stage == "audit" else replace(self, validation=None, stages=Stages())
         fits = [
@@ -313,8 +313,8 @@ class Pipeline:
 
     @cached_property
     def _is_stack(self) -> bool:
-        """Whether the networks after the first are trained as one stack."""
-        if not self.side_by_side or self.validation is not None:
+        """Whether the networks after the first are trained as one stack, which reads rows alone."""
+        if not self.side_by_side or self.validation is not None or self.samples.features is None:
             return False
         return can_stand_side_by_side(self.new_network(self.settings.seed), self.settings)
 

@@ -35,11 +35,11 @@ class Learner:
     """What dropout draws from; None = torch's global generators."""
     group: Group | None = None
     """The processes that train it together; None = this one alone."""
+    base_rate: float
+    """The learning rate that the schedule scales."""
+    mean: nn.Module | None = None
+    """The network whose weights are the mean of those that learn, where it answers in training."""
     device: torch.device
-
-    def own_mean(self) -> tuple[list[Tensor], list[Tensor]] | None:
-        """Weights and buffers of the network that is the mean of this one; None where there is none."""
-        return None
 
     def sync(self) -> None:
         """Write the weights into the user's modules, if they are kept elsewhere."""
@@ -102,10 +102,8 @@ class ModuleLearner(Learner):
             }
             for group in optimizer.param_groups
         ]
-        self.norms = batch_norms(network)
-        self.norms_of_mean = [] if mean is None else batch_norms(mean)
-        self.compiled: Callable[[Tensor], Any] | None = None
-        self.compiled_mean: Callable[[Tensor], Any] | None = None
+        self.norms = {each: batch_norms(each) for each in (network, mean) if each is not None}
+        self.compiled: dict[nn.Module, Callable[[Tensor], Any]] = {}
         self.compiled_size = 0
 
     def compile(self, mode: str, batch_size: int) -> None:
@@ -114,9 +112,7 @@ class ModuleLearner(Learner):
         A second shape would compile the whole network a second time for one batch per epoch.
         """
         allow_recompiling(_RECOMPILE_LIMIT)
-        self.compiled = torch.compile(self.network, mode=mode, dynamic=False)
-        if self.mean is not None:
-            self.compiled_mean = torch.compile(self.mean, mode=mode, dynamic=False)
+        self.compiled = {each: torch.compile(each, mode=mode, dynamic=False) for each in self.norms}
         self.compiled_size = batch_size
         # CUDA graphs write each step's outputs to the same memory
         self.keeps_outputs = mode not in ("reduce-overhead", "max-autotune")
@@ -129,30 +125,23 @@ class ModuleLearner(Learner):
     def forward(self, inputs: Tensor) -> Output:
         """The pass that `update` follows; where there is a mean of the weights, its answer alone."""
         if self.mean is not None:
-            return self._answer(self.mean, inputs)
-        network: Callable[[Tensor], Any] = self.network
-        if self.compiled is not None and len(inputs) == self.compiled_size:
-            network = self.compiled
-            if not self.keeps_outputs:
-                if self.gathered:  # gradients too lie in the memory of the graph, which this pass reuses
-                    for value in self._learned():
-                        value.grad = None if value.grad is None else value.grad.clone()
-                torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
-        return self._pass(network, inputs)
+            with torch.no_grad():  # its batch norms measure what it is asked here
+                return self._pass(self.mean, inputs)
+        if not self.keeps_outputs and len(inputs) == self.compiled_size:
+            if self.gathered:  # gradients too lie in the memory of the graph, which this pass reuses
+                for value in self._learned():
+                    value.grad = None if value.grad is None else value.grad.clone()
+            torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
+        return self._pass(self.network, inputs)
 
-    def _pass(self, network: Callable[[Tensor], Any], inputs: Tensor, **norms: bool) -> Output:
-        if inputs.shape[0] == 1 and self.norms:  # it has no variance: batch norm uses its running statistics
-            network, norms = self.network, {"training": False}
-        with _each(self.norms, **norms), self._autocast():
-            return as_output(network(inputs))
-
-    @torch.no_grad()
-    def _answer(self, mean: nn.Module, inputs: Tensor) -> Output:
-        """What the network of the mean says; its batch norms measure what it is asked here."""
-        whole = self.compiled_mean is not None and len(inputs) == self.compiled_size
-        lone = inputs.shape[0] == 1
-        with _each(self.norms_of_mean if lone else [], training=False), self._autocast():
-            return as_output(self.compiled_mean(inputs) if whole else mean(inputs))  # type: ignore[misc]
+    def _pass(self, network: nn.Module, inputs: Tensor, compiled: bool = True, **norms: bool) -> Output:
+        called: Callable[[Tensor], Any] = network
+        if compiled and len(inputs) == self.compiled_size:
+            called = self.compiled.get(network, network)
+        if len(inputs) == 1 and self.norms[network]:  # no variance: batch norm uses its running statistics
+            called, norms = network, {"training": False}
+        with _each(self.norms[network], **norms), self._autocast():
+            return as_output(called(inputs))
 
     def forward_again(self, inputs: Tensor, model: int = 0) -> Output:
         """A further pass within the same step; not through CUDA graphs, which would overwrite the first.
@@ -161,10 +150,7 @@ class ModuleLearner(Learner):
         them: blends of twenty images have another spread, and with their statistics the network misjudges the
         images of later predictions (lcvd loses ten points on CIFAR-10, docs/lab/measurements.md).
         """
-        network: Callable[[Tensor], Any] = self.network
-        if self.compiled is not None and self.keeps_outputs and len(inputs) == self.compiled_size:
-            network = self.compiled
-        return self._pass(network, inputs, track_running_stats=False)
+        return self._pass(self.network, inputs, compiled=self.keeps_outputs, track_running_stats=False)
 
     def gather(self, losses: Tensor, weight: Tensor) -> None:
         """Add the gradient of sum(weight * losses) to what was gathered since the last step."""
@@ -202,21 +188,14 @@ class ModuleLearner(Learner):
 
     def start_training(self) -> None:
         """Training mode, but for batch norms that are frozen."""
-        self.network.train()
-        if self.mean is not None:
-            self.mean.train()
+        for each in self.norms:
+            each.train()
         for norm in self.frozen:
             norm.eval()
 
     def values(self) -> list[Tensor]:
         """Parameters and buffers, each once."""
         return [value.detach() for value in [*self.network.parameters(), *self.network.buffers()]]
-
-    def own_mean(self) -> tuple[list[Tensor], list[Tensor]] | None:
-        """Parameters and buffers of the network of the mean."""
-        if self.mean is None:
-            return None
-        return [value.detach() for value in self.mean.parameters()], list(self.mean.buffers())
 
     def describe(self) -> dict[str, Any]:
         """The optimizer and its options: a run is resumed with the same."""
@@ -287,7 +266,7 @@ def compile_if_worth_it(
         if not automatic:
             raise
         # no compiler or no Triton on this machine: train without
-        learner.compiled, learner.compiled_mean, learner.keeps_outputs = None, None, True
+        learner.compiled, learner.keeps_outputs = {}, True
         note(f"not compiled, because it failed: {type(error).__name__}: {first_line(error)}")
 
 
@@ -304,7 +283,7 @@ def _best_mode(learner: ModuleLearner, method: Method) -> str:
 def warm_up(learner: ModuleLearner, example: Tensor, batch_size: int) -> None:
     """Compile forward and backward now, on copies of an example; weights and buffers stay as they were."""
     network = learner.network
-    buffers = [*network.buffers(), *([] if learner.mean is None else learner.mean.buffers())]
+    buffers = [buffer for each in learner.norms for buffer in each.buffers()]
     before = [buffer.clone() for buffer in buffers]
     inputs = example[torch.arange(batch_size, device=example.device) % len(example)]
     if example.ndim == 4:

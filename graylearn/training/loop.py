@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
 
@@ -15,16 +15,25 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from graylearn.data.batches import BatchSource
+from graylearn.data.batches import BatchSource, Preparation
 from graylearn.errors import DivergedError
 from graylearn.methods import Method
 from graylearn.training import devices, seeding
 from graylearn.training.checkpoint import Saved, check_identity, has_checkpoint, save_checkpoint
 from graylearn.training.dispatch import Dispatch
 from graylearn.training.history import History
+from graylearn.training.learner import ModuleLearner
 from graylearn.training.mlp import AnyLearner
-from graylearn.training.optimizers import Average, Best, Scheduler, ScheduleSettings, schedule_factor
+from graylearn.training.optimizers import (
+    Average,
+    Best,
+    Scheduler,
+    ScheduleSettings,
+    TorchSchedule,
+    schedule_factor,
+)
 from graylearn.training.progress import Meter, Reporter, Row
+from graylearn.training.result import Result
 from graylearn.training.settings import Settings
 
 
@@ -60,16 +69,17 @@ class Loop:
         settings: Settings,
         *,
         num_classes: int,
-        base_rate: float,
         weights: Tensor | None,
         ids: NDArray[Any] | None = None,
         callbacks: Sequence[Callback] = (),
         validate: Callable[[], dict[str, float]] | None = None,
-        scheduler: Scheduler | None = None,
     ) -> None:
         self.models, self.learner, self.source, self.settings = models, learner, source, settings
-        self.base_rate, self.weights = base_rate, weights
-        self.callbacks, self.validate, self.scheduler = callbacks, validate, scheduler
+        self.weights, self.callbacks, self.validate = weights, callbacks, validate
+        self.scheduler: Scheduler | None = None
+        if isinstance(settings.schedule, TorchSchedule):
+            assert isinstance(learner, ModuleLearner)
+            self.scheduler = Scheduler(settings.schedule, learner.optimizer)
         self.group = learner.group
         self.writes = self.group is None or self.group.is_first
         """Whether this process reports progress and writes checkpoints."""
@@ -83,13 +93,13 @@ class Loop:
         self.logs: list[list[Row]] = [[] for _ in models]
         self.reporter = Reporter(settings.log if self.writes else "none", settings.epochs, source.steps)
         average, patience = methods[0].average or settings.average, settings.patience
-        self.average = None if average is None else Average(learner.values(), average, learner.own_mean())
+        self.average = None if average is None else Average(learner.values(), average, learner.mean)
         self.best = None if patience is None else Best(models[0], patience)
         self.gathered, self.gathered_rows = 0, 0  # batches since the last step, and their samples per model
         self.device = source.targets.device
         self.meter = Meter(self.history, learner, weights)
         self.epoch, self.step = 0, 0
-        self.rate = base_rate  # of the last step
+        self.rate = learner.base_rate  # of the last step
         self.epoch_began = 0.0
         self.stop_asked = False
         self.interrupted = False
@@ -204,6 +214,23 @@ class Loop:
             stop = True
         return stop
 
+    def results(self, seeds: Sequence[int], preparation: Preparation, seconds: float) -> list[Result]:
+        """What came out of it, one per model."""
+        count, samples = len(self.models), self.history.num_samples // len(self.models)
+        return [
+            Result(
+                model.eval(),
+                self.logs[at],
+                self.history if count == 1 else self.history.part(at * samples, (at + 1) * samples),
+                replace(self.settings, seed=seeds[at]),
+                preparation,
+                self.interrupted,
+                seconds,
+                None if self.best is None else self.best.epoch,
+            )
+            for at, model in enumerate(self.models)
+        ]
+
     def stop(self) -> None:
         """Stop because of an interrupt."""
         self.interrupted = True
@@ -226,7 +253,7 @@ class Loop:
         schedule = self.settings.schedule
         assert isinstance(schedule, ScheduleSettings)
         factor = schedule_factor(schedule, self.epoch, self.step, self.source.steps, self.settings.epochs)
-        self.rate = self.base_rate * factor
+        self.rate = self.learner.base_rate * factor
         self.learner.set_learning_rate(self.rate)
 
     def _update(self, index: Tensor, losses: Tensor) -> None:

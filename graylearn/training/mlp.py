@@ -119,6 +119,7 @@ class MLPLearner(Learner):
             self.arrays = [(weight.numpy(), bias.numpy()) for weight, bias in self.weights_and_biases]
             self.slope_arrays = [(weight.numpy(), bias.numpy()) for weight, bias in self.slopes]
         self.optimizer = FlatOptimizer(optimizer, self.flat, self.gradient)
+        self.base_rate = optimizer.learning_rate
         self.passes: list[_Pass] = []
         self.leaves: list[Tensor] = []  # weights and biases as autograd sees them in this step
         self.gathered = False

@@ -331,18 +331,17 @@ class Scheduler:
 class Average:
     """A running mean of weights and buffers, which `swap` exchanges with them.
 
-    `own` is the memory to keep it in, of a network that is asked meanwhile: its weights, which follow, and
-    behind them its buffers, which do not.
+    It is kept in `network` where one is asked meanwhile: its weights follow, its buffers are its own.
     """
 
-    def __init__(
-        self, values: Sequence[Tensor], keep: float, own: tuple[list[Tensor], list[Tensor]] | None = None
-    ) -> None:
+    def __init__(self, values: Sequence[Tensor], keep: float, network: nn.Module | None = None) -> None:
         self.values = list(values)
-        self.mean = [value.clone() for value in values] if own is None else [*own[0], *own[1]]
-        pairs = list(zip(self.mean, self.values, strict=True))
-        if own is not None:
-            pairs = pairs[: len(own[0])]
+        self.mean = [value.clone() for value in values]
+        followed = len(self.mean)
+        if network is not None:
+            weights = [value.detach() for value in network.parameters()]
+            self.mean, followed = [*weights, *network.buffers()], len(weights)
+        pairs = list(zip(self.mean, self.values, strict=True))[:followed]
         floats = [pair for pair in pairs if pair[0].is_floating_point()]
         self.moved = [mean for mean, _ in floats], [value for _, value in floats]
         # such as the batches that a batch norm has counted

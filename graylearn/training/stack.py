@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
@@ -78,23 +77,38 @@ def train_stack(
         nets = _networks(models, numbers) if callable(models) else list(models)
         if not all(isinstance(net, nn.Module) for net in nets):
             raise SettingsError(f"models hold {type(nets[0]).__name__}, expected torch modules")
-        loop = _made(nets, data, chosen_methods, numbers, chosen, where, sample_weight)
-        loop.run()
-    samples = loop.history.num_samples // count
-    for net in nets:
-        net.eval()
-    return [
-        Result(
-            net,
-            loop.logs[index],
-            loop.history.part(index * samples, (index + 1) * samples),
-            dataclasses.replace(chosen, seed=numbers[index]),
-            Preparation(),
-            loop.interrupted,
-            time.perf_counter() - began,
+        layers = _layers_of_all(nets)
+        x, y = _sets(as_tensor(data[0]), as_labels(data[1]), count)
+        source = ArrayBatches(
+            x,
+            y.reshape(-1),
+            batch_size=chosen.batch_size,
+            order=lambda epoch: torch.stack(
+                [seeding.epoch_order(y.shape[1], seed, epoch) for seed in numbers]
+            ),
+            device=where,
+            models=count,
         )
-        for index, net in enumerate(nets)
-    ]
+        num_classes = list(nets[0].parameters())[-1].shape[0]
+        check_labels(source.targets, num_classes)
+        for net in nets:
+            net.to(where)
+        assert isinstance(chosen.optimizer, OptimizerSettings)
+        learner = MLPLearner(
+            nets,
+            layers,
+            chosen.optimizer,
+            where,
+            features=any(method.needs_features for method in chosen_methods),
+            generator=seeding.own_generator(where),
+            clip_norm=chosen.clip_norm,
+        )
+        weights = _stack_weights(sample_weight, source.targets, count)
+        loop = Loop(
+            nets, learner, source, chosen_methods, numbers, chosen, num_classes=num_classes, weights=weights
+        )
+        loop.run()
+    return loop.results(numbers, Preparation(), time.perf_counter() - began)
 
 
 def _check(chosen: Settings, changes: Mapping[str, Any]) -> None:
@@ -111,53 +125,6 @@ def _check(chosen: Settings, changes: Mapping[str, Any]) -> None:
         raise SettingsError(
             f"a stack takes no {given[0]}: leave {given[0]} out, or train the models one by one"
         )
-
-
-def _made(
-    models: list[nn.Module],
-    data: tuple[Any, Any],
-    methods: list[Method],
-    seeds: list[int],
-    settings: Settings,
-    device: torch.device,
-    sample_weight: Any,
-) -> Loop:
-    """The run at its beginning."""
-    assert isinstance(settings.optimizer, OptimizerSettings)
-    layers = _layers_of_all(models)
-    x, y = _sets(as_tensor(data[0]), as_labels(data[1]), len(models))
-    source = ArrayBatches(
-        x,
-        y.reshape(-1),
-        batch_size=settings.batch_size,
-        order=lambda epoch: torch.stack([seeding.epoch_order(y.shape[1], seed, epoch) for seed in seeds]),
-        device=device,
-        models=len(models),
-    )
-    num_classes = list(models[0].parameters())[-1].shape[0]
-    check_labels(source.targets, num_classes)
-    for model in models:
-        model.to(device)
-    learner = MLPLearner(
-        models,
-        layers,
-        settings.optimizer,
-        device,
-        features=any(method.needs_features for method in methods),
-        generator=seeding.own_generator(device),
-        clip_norm=settings.clip_norm,
-    )
-    return Loop(
-        models,
-        learner,
-        source,
-        methods,
-        seeds,
-        settings,
-        num_classes=num_classes,
-        base_rate=settings.optimizer.learning_rate,
-        weights=_stack_weights(sample_weight, source.targets, len(models)),
-    )
 
 
 def _sets(x: Tensor, y: Tensor, models: int) -> tuple[Tensor, Tensor]:

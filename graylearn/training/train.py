@@ -6,8 +6,7 @@ import copy
 import hashlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -30,9 +29,7 @@ from graylearn.training.mlp import AnyLearner, MLPLearner, mlp_layers
 from graylearn.training.networks import batch_norms, frozen_norms, network_for, one_of_logits
 from graylearn.training.optimizers import (
     OptimizerSettings,
-    Scheduler,
     ScheduleSettings,
-    TorchSchedule,
     make_optimizer,
 )
 from graylearn.training.processes import Group, check_method, hand_over
@@ -109,182 +106,154 @@ def train(
     group = current_group()
     if group is not None:
         check_method(chosen_method)
-    run = _Run(
-        model, data, chosen_method, chosen, where, sample_weight, class_weight, validation, called, group
-    )
     if chosen.patience is not None and validation is None:
         raise SettingsError("patience waits for a better epoch on a validation set: give validation=(x, y)")
+    writes = group is None or group.is_first
     with (
-        writes_checkpoints(chosen.checkpoint if run.writes else None),
+        writes_checkpoints(chosen.checkpoint if writes else None),
         seeding.seeded(chosen.seed, where),
         devices.prepared(where),
     ):
-        return run.train(began)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """The checked arguments of a training, and the way from there."""
-
-    model: nn.Module
-    data: Any
-    method: Method
-    settings: Settings
-    device: torch.device
-    sample_weight: Any
-    class_weight: Any
-    validation: Any
-    callbacks: Sequence[Callback]
-    group: Group | None
-
-    @property
-    def writes(self) -> bool:
-        """Whether this process reports progress and writes checkpoints."""
-        return self.group is None or self.group.is_first
-
-    @cached_property
-    def frozen(self) -> list[nn.Module]:
-        """Batch norms that keep the statistics they have."""
-        return frozen_norms(self.model)
-
-    def train(self, began: float) -> Result:
-        """Train from the beginning, or from the checkpoint."""
-        saved = self._saved() if self.writes else None
-        if self.group is not None:
-            saved = self.group.from_first(saved)
-        loop, training = self._loop(saved)
-        model, learner, settings = self.model, loop.learner, self.settings
-        if isinstance(learner, ModuleLearner):
-            compile_if_worth_it(
-                learner, settings, training.source, self.method, training.example, loop.reporter.note
-            )
-        loop.run()
-        if isinstance(learner, ModuleLearner) and learner.optimizer is settings.optimizer:
-            learner.set_learning_rate(learner.base_rate)  # for further use by its owner
-        model.eval()
-        model.zero_grad(set_to_none=True)  # their memory may belong to CUDA graphs, which the next run reuses
-        best = None if loop.best is None else loop.best.epoch
-        seconds = time.perf_counter() - began
-        log, preparation = loop.logs[0], training.preparation
-        return Result(model, log, loop.history, settings, preparation, loop.interrupted, seconds, best)
-
-    def _saved(self) -> Saved | None:
-        """The checkpoint to resume from, if any; refuses to write over a run."""
-        folder = self.settings.checkpoint
-        if folder is None or not has_checkpoint(folder):
-            return None
-        if not self.settings.resume:
-            raise CheckpointError(
-                f"{folder} holds a checkpoint already: pass resume=True to go on from it,"
-                " or give another folder"
-            )
-        return load_checkpoint(folder)
-
-    def _loop(self, saved: Saved | None) -> tuple[Loop, Training]:
-        """The run at its beginning or at its checkpoint, and its data."""
-        model, settings = self.model, self.settings
-        training = self._training()
-        targets, images = training.source.targets, training.example.ndim == 4
-        half = devices.autocast_type(settings.precision, self.device, images)
-        network, num_classes = one_of_logits(model, training.example, settings.logits, half)
-        check_labels(targets, num_classes)
-        learner, rate = self._learner(network, training, half)
-        learner.group = self.group
-        scheduler = None
-        if isinstance(settings.schedule, TorchSchedule):
-            assert isinstance(learner, ModuleLearner)
-            scheduler = Scheduler(settings.schedule, learner.optimizer)
-        weights = weights_for(self.sample_weight, targets, self.class_weight, num_classes)
+        saved = _saved(chosen) if writes else None
+        if group is not None:
+            saved = group.from_first(saved)
+        frozen = frozen_norms(model)
+        training = _training(
+            model, data, chosen, where, group, even_tail=len(frozen) < len(batch_norms(model))
+        )
+        source = training.source
+        half = devices.autocast_type(chosen.precision, where, training.example.ndim == 4)
+        network, num_classes = one_of_logits(model, training.example, chosen.logits, half)
+        check_labels(source.targets, num_classes)
+        learner = _learner(network, chosen_method, chosen, where, training, half, frozen)
+        learner.group = group
+        weights = weights_for(sample_weight, source.targets, class_weight, num_classes)
         loop = Loop(
             [model],
             learner,
-            training.source,
-            [self.method],
-            [settings.seed],
-            settings,
+            source,
+            [chosen_method],
+            [chosen.seed],
+            chosen,
             num_classes=num_classes,
-            base_rate=rate,
             weights=weights,
             ids=training.ids,
-            callbacks=self.callbacks,
-            validate=None if self.validation is None else self._validator(training, half),
-            scheduler=scheduler,
+            callbacks=called,
+            validate=None
+            if validation is None
+            else _validator(model, validation, training, half, chosen, where),
         )
         weighed = weights is not None and hashlib.sha256(weights.cpu().numpy().tobytes()).hexdigest()
         # compared in this order: another method may mean other weights, and these another optimizer
         identity = {
-            "method": described(self.method),
+            "method": described(chosen_method),
             "weights": {name: list(value.shape) for name, value in learner.weights().items()},
-            **settings.describe(),
+            **chosen.describe(),
             **learner.describe(),
-            **({} if scheduler is None else {"schedule": scheduler.describe()}),
+            **({} if loop.scheduler is None else {"schedule": loop.scheduler.describe()}),
             "data": training.fingerprint,
             "learner": type(learner).__name__,
-            **({} if self.group is None else {"processes": self.group.size}),
+            **({} if group is None else {"processes": group.size}),
             "sample_weight": weighed,
         }
         loop.resume(identity, saved)
-        return loop, training
+        if isinstance(learner, ModuleLearner):
+            compile_if_worth_it(learner, chosen, source, chosen_method, training.example, loop.reporter.note)
+        loop.run()
+        if isinstance(learner, ModuleLearner) and learner.optimizer is chosen.optimizer:
+            learner.set_learning_rate(learner.base_rate)  # for further use by its owner
+        model.zero_grad(set_to_none=True)  # their memory may belong to CUDA graphs, which the next run reuses
+    return loop.results([chosen.seed], training.preparation, time.perf_counter() - began)[0]
 
-    def _training(self) -> Training:
-        """The batches of this process; puts the model on the device, with the first process's weights."""
-        settings, group, model = self.settings, self.group, self.model
-        shared = settings if group is None else replace(settings, batch_size=settings.batch_size * group.size)
-        even_tail = len(self.frozen) < len(batch_norms(model))
-        images = devices.autocast_type(settings.precision, self.device, True) or torch.float32
-        training = make_training(self.data, shared, self.device, images, even_tail=even_tail)
-        model.to(self.device)
-        if group is not None:
-            group.share(training.source)
-            group.level(model)
-        return training
 
-    def _learner(
-        self, model: nn.Module, training: Training, half: torch.dtype | None
-    ) -> tuple[AnyLearner, float]:
-        """The learner for this model, and the base learning rate."""
-        method, settings, device = self.method, self.settings, self.device
-        simple = method.reads_logits_alone and half is None
-        simple &= isinstance(settings.schedule, ScheduleSettings) and not settings.compile
-        simple &= training.example.ndim == 2 and training.example.dtype == torch.float32
-        if simple and isinstance(settings.optimizer, OptimizerSettings):
-            layers = mlp_layers(model)
-            if layers is not None:
-                learner = MLPLearner(
-                    [model], layers, settings.optimizer, device,
-                    generator=seeding.own_generator(device), clip_norm=settings.clip_norm,
-                )  # fmt: skip
-                return learner, settings.optimizer.learning_rate
-        if method.networks > 1 and isinstance(settings.optimizer, torch.optim.Optimizer):
-            raise SettingsError(
-                f"{type(method).__name__} trains a second network, which a ready optimizer does not know:"
-                " give a function of the parameters that makes one"
-            )
-        seeding.seed_global(settings.seed, "second network")
-        network = network_for(model, networks=method.networks, needs_features=method.needs_features)
-        network = network.to(device)
-        if device.type == "cuda" and training.example.ndim == 4:
-            network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        optimizer = make_optimizer(settings.optimizer, network, device)
-        mean = None if method.average is None else copy.deepcopy(network)
-        own = batch_norms(model)  # those of each further network are the same again
-        norms = batch_norms(network) + ([] if mean is None else batch_norms(mean))
-        options: dict[str, Any] = {
-            "device": device,
-            "half": half,
-            "clip_norm": settings.clip_norm,
-            "mean": mean,
-            "frozen": [norm for at, norm in enumerate(norms) if own[at % len(own)] in self.frozen],
-        }
-        general = ModuleLearner(network, optimizer, **options)
-        return general, general.base_rate
+def _saved(settings: Settings) -> Saved | None:
+    """The checkpoint to resume from, if any; refuses to write over a run."""
+    folder = settings.checkpoint
+    if folder is None or not has_checkpoint(folder):
+        return None
+    if not settings.resume:
+        raise CheckpointError(
+            f"{folder} holds a checkpoint already: pass resume=True to go on from it, or give another folder"
+        )
+    return load_checkpoint(folder)
 
-    def _validator(self, training: Training, half: torch.dtype | None) -> Callable[[], dict[str, float]]:
-        x, y = read_labelled(self.validation, "validation")
-        precision = next((name for name, kind in devices.HALF.items() if kind == half), "fp32")
-        options: dict[str, Any] = {"preparation": training.preparation, "precision": precision}
-        options |= {"device": self.device, "logits": self.settings.logits}
-        return lambda: evaluate(self.model, x, y, **options)
+
+def _training(
+    model: nn.Module,
+    data: Any,
+    settings: Settings,
+    device: torch.device,
+    group: Group | None,
+    even_tail: bool,
+) -> Training:
+    """The batches of this process; puts the model on the device, with the first process's weights."""
+    shared = settings if group is None else replace(settings, batch_size=settings.batch_size * group.size)
+    images = devices.autocast_type(settings.precision, device, True) or torch.float32
+    training = make_training(data, shared, device, images, even_tail=even_tail)
+    model.to(device)
+    if group is not None:
+        group.share(training.source)
+        group.level(model)
+    return training
+
+
+def _learner(
+    model: nn.Module,
+    method: Method,
+    settings: Settings,
+    device: torch.device,
+    training: Training,
+    half: torch.dtype | None,
+    frozen: Sequence[nn.Module],
+) -> AnyLearner:
+    """The learner for this model; frozen: its batch norms that keep the statistics they have."""
+    simple = method.reads_logits_alone and half is None
+    simple &= isinstance(settings.schedule, ScheduleSettings) and not settings.compile
+    simple &= training.example.ndim == 2 and training.example.dtype == torch.float32
+    if simple and isinstance(settings.optimizer, OptimizerSettings):
+        layers = mlp_layers(model)
+        if layers is not None:
+            return MLPLearner(
+                [model], layers, settings.optimizer, device,
+                generator=seeding.own_generator(device), clip_norm=settings.clip_norm,
+            )  # fmt: skip
+    if method.networks > 1 and isinstance(settings.optimizer, torch.optim.Optimizer):
+        raise SettingsError(
+            f"{type(method).__name__} trains a second network, which a ready optimizer does not know:"
+            " give a function of the parameters that makes one"
+        )
+    seeding.seed_global(settings.seed, "second network")
+    network = network_for(model, networks=method.networks, needs_features=method.needs_features)
+    network = network.to(device)
+    if device.type == "cuda" and training.example.ndim == 4:
+        network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    mean = None if method.average is None else copy.deepcopy(network)
+    own = batch_norms(model)  # those of each further network are the same again
+    norms = batch_norms(network) + ([] if mean is None else batch_norms(mean))
+    return ModuleLearner(
+        network,
+        make_optimizer(settings.optimizer, network, device),
+        device=device,
+        half=half,
+        clip_norm=settings.clip_norm,
+        mean=mean,
+        frozen=[norm for at, norm in enumerate(norms) if own[at % len(own)] in frozen],
+    )
+
+
+def _validator(
+    model: nn.Module,
+    validation: Any,
+    training: Training,
+    half: torch.dtype | None,
+    settings: Settings,
+    device: torch.device,
+) -> Callable[[], dict[str, float]]:
+    x, y = read_labelled(validation, "validation")
+    precision = next((name for name, kind in devices.HALF.items() if kind == half), "fp32")
+    options: dict[str, Any] = {"preparation": training.preparation, "precision": precision}
+    options |= {"device": device, "logits": settings.logits}
+    return lambda: evaluate(model, x, y, **options)
 
 
 def _listed(callbacks: Callback | Sequence[Callback]) -> list[Callback]:

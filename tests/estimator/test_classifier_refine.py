@@ -92,3 +92,15 @@ def test_refining_respects_sample_weights(dirty):
     classifier.fit(dirty.x, dirty.y, sample_weight=weight)
     assert len(classifier.audit_) == len(dirty)  # what was left out of training is judged too
     assert classifier.refined_
+
+
+def test_a_perceptron_for_images_is_fitted_again_alone():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, 200)
+    images = rng.integers(0, 60, (200, 8, 8, 3)).astype(np.uint8)
+    images[np.arange(200), y] += 150
+    given = np.concatenate([rng.permutation(y[:40]), y[40:]])
+    found = GrayClassifier(network="mlp", refine=True, **SHORT).fit(images, given)
+    assert found.refined_
+    assert found.members_ == 1
+    assert found.score(images[40:], y[40:]) > 0.9

@@ -68,7 +68,7 @@ bench-deps: .venv/bench.stamp
 
 # What the audit says of sets drawn here, within its limits and not behind what it said: minutes, no data.
 gate: .venv/demo.stamp
-	$(BIN)/python -m judge.gate
+	$(BIN)/python -m judge gate
 
 # A million damaged files; by hand. CI runs a small part of it with the tests.
 fuzz: .venv/test.stamp

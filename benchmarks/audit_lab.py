@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from statistics import mean
 
 from benchmarks import record
-from benchmarks.record import RESULTS, Row
+from benchmarks.record import RESULTS, Row, markdown
 from judge.evaluate import JUDGE, PEERS, RULES
-from judge.tables import PUBLISHED, best_peer, goals, markdown, select
+from judge.tables import PUBLISHED, best_peer, goals, select
 
 OWN = {
     "uniform10": "a tenth flipped at random",

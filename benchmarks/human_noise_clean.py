@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from sklearn import datasets
 
-from benchmarks.human_noise_sets import embedded
-from judge.cases import Arrays, Folders, arrays, renumbered
+from benchmarks.human_noise_sets import Arrays, Folders, arrays, embedded, renumbered
 from reproduction.catalog import load
 
 Made = Callable[[Folders], Arrays]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy.special import softmax
@@ -11,14 +13,42 @@ from sklearn.datasets import load_digits
 
 from benchmarks import audit_cells
 from graylearn.errors import DataError
-from judge.cases import Arrays, Folders, arrays, renumbered
 
+Arrays = dict[str, np.ndarray]
 ROWS = 2400
 """Rows of a set at most, but for the labels of CIFAR-10N."""
 ONE_TRUE_CLASS = ("digits", "cifar10", "tiny-imagenet", "banking77")
 """Sources of photos, scans and sentences: each sample has one class that a person could tell."""
 PEOPLE = ("worst", "aggregate", "random1")
 """Labels of CIFAR-10N: the worst of three annotators, their majority, the first of them."""
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where the files are."""
+
+    data: Path
+    fetched: Path
+    cache: Path
+
+    @property
+    def features(self) -> Path:
+        """Features that take minutes to make, made once."""
+        return self.cache / "features"
+
+
+def renumbered(y: np.ndarray) -> np.ndarray:
+    """(N,) classes 0..K-1 in the order of the values."""
+    return np.unique(y, return_inverse=True)[1].astype(np.int64)
+
+
+def arrays(x: np.ndarray, label: np.ndarray, true_label: np.ndarray, **more: np.ndarray) -> Arrays:
+    """The arrays of a case; the truth follows from the true labels."""
+    truth = np.where(true_label < 0, 2, np.where(label != true_label, 1, 0))
+    return {
+        "features": np.asarray(x, dtype=np.float32), "label": label.astype(np.int64),
+        "truth": truth.astype(np.int8), "true_label": true_label.astype(np.int64), **more,
+    }  # fmt: skip
 
 
 @functools.lru_cache(maxsize=8)

@@ -73,10 +73,11 @@ def sweep(experiment: str, out: Path, cells: Iterable[Row], measure: Callable[..
         print(*cell.values(), flush=True)
 
 
-def markdown(head: list[str], body: list[list[str]]) -> str:
-    """A table."""
+def markdown(head: list[str], body: list[list[Any]]) -> str:
+    """A table; a number to three places, and a dash where there is none."""
     rule = ["---"] + ["---:"] * (len(head) - 1)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *body])
+    cells = [["-" if x != x else f"{x:.3f}" if isinstance(x, float) else str(x) for x in row] for row in body]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, rule, *cells])
 
 
 def spread(values: list[float], digits: int = 1, times: float = 100.0, sign: str = "") -> str:

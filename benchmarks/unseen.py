@@ -18,9 +18,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.human_noise_sets import ROWS
+from benchmarks.human_noise_sets import ROWS, Arrays, arrays, renumbered
 from graylearn.data import embed_text
-from judge.cases import Arrays, arrays, renumbered
 
 SCANS = {"mnist": "package/src/digits", "fashion-mnist": "package/src/clothes"}
 NEWS = {"newsgroups": "20newsgroups-train.tab", "reuters": "reuters-r8-train.tab"}

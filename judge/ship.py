@@ -8,7 +8,6 @@ family by a judge that never saw it.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import record
 from graylearn.audit.judge import SHIPPED, read_judge, write_judge
 from judge.evaluate import JUDGE
 from judge.tables import Rows, families, goals, select
@@ -34,26 +34,13 @@ def card(learned: dict[str, Any], rows: Rows, judge: str, commit: str) -> dict[s
     return told
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Write both."""
-    from benchmarks.record import rows
-
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--work", type=Path, required=True, help="what `python -m judge train` wrote")
-    parser.add_argument("--rows", type=Path, default=JUDGE, help="what `python -m judge evaluate` wrote")
-    parser.add_argument("--called", default="judge", help="what the judge's rows are called")
-    parser.add_argument("--commit", help="by which it was trained; the one that is checked out unless told")
-    args = parser.parse_args(argv)
-    head = ["git", "rev-parse", "--short", "HEAD"]
-    commit = args.commit or subprocess.run(head, capture_output=True, text=True, check=True).stdout.strip()
-    write_judge(read_judge(args.work / "judge.npz"), SHIPPED)
-    learned = json.loads((args.work / "card.json").read_text(encoding="utf-8"))
-    made = card(learned, select(rows(args.rows), called=args.called), read_judge(SHIPPED).id, commit)
+def main(work: Path, rows: Path = JUDGE, called: str = "judge", commit: str | None = None) -> None:
+    """Write both; rows: what `python -m judge evaluate` wrote, called: the judge's own among them."""
+    if commit is None:
+        head = ["git", "rev-parse", "--short", "HEAD"]
+        commit = subprocess.run(head, capture_output=True, text=True, check=True).stdout.strip()
+    write_judge(read_judge(work / "judge.npz"), SHIPPED)
+    learned = json.loads((work / "card.json").read_text(encoding="utf-8"))
+    made = card(learned, select(record.rows(rows), called=called), read_judge(SHIPPED).id, commit)
     CARD.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     print(f"{SHIPPED} ({SHIPPED.stat().st_size:,} bytes), {CARD}: judge {made['judge']}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,11 +1,10 @@
 """The tables of learned-judge's goals, from the rows that judge/evaluate.py kept.
 
-python -m judge.tables [--called judge] [--peers]      # rules, judge and goals; --peers: case by case
+python -m judge tables [--called judge] [--peers]      # rules, judge and goals; --peers: case by case
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import record
+from benchmarks.record import markdown
 from judge.evaluate import JUDGE, PEERS, RULES, calibration_error
 
 Rows = list[dict[str, Any]]
@@ -148,18 +149,6 @@ def goals(names: list[str]) -> list[Goal]:
     ]  # fmt: skip
 
 
-def markdown(head: list[str], body: list[list[Any]]) -> str:
-    """A table."""
-
-    def text(cell: Any) -> str:
-        if not isinstance(cell, float):
-            return str(cell)
-        return "-" if np.isnan(cell) else f"{cell:.3f}"
-
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *[[text(cell) for cell in row] for row in body]]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def best_peer(peers: Rows, name: str, measure: str = "f1") -> tuple[float, str]:
     """The best of the peers on a case, chosen in hindsight, and which it was."""
     own = [
@@ -202,22 +191,8 @@ def tables(rules: Rows, judge: Rows, peers: Rows, every_case: bool) -> str:
     return "\n\n".join([*parts, by_case(rules, judge, peers)] if every_case else parts)
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Print the tables."""
-    from benchmarks.record import rows
-
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rules", type=Path, default=RULES)
-    parser.add_argument("--judge", type=Path, default=JUDGE)
-    parser.add_argument("--called", default="judge", help="what the judge's rows are called")
-    parser.add_argument("--other", type=Path, default=PEERS, help="rows of the peers")
-    parser.add_argument("--peers", action="store_true", help="every case, beside the best of the peers")
-    args = parser.parse_args(argv)
-    judge = select(rows(args.judge), called=args.called)
-    print(tables(rows(args.rules), judge, rows(args.other), args.peers))
-
-
-if __name__ == "__main__":
-    main()
+def main(rules: Path = RULES, judge: Path = JUDGE, other: Path = PEERS, called: str = "judge",
+         peers: bool = False) -> None:  # fmt: skip
+    """Print the tables; other: rows of the peers, called: what the judge's are called."""
+    own = select(record.rows(judge), called=called)
+    print(tables(record.rows(rules), own, record.rows(other), peers))

@@ -2,17 +2,17 @@
 
     python -m judge train --sources FOLDER --work FOLDER [--sets 42000] [--device cuda]
 
-Draws what is missing of the shards (resumable), trains a judge for each fold of families left out, chooses
+SOURCES is of judge/prepare.py; without it there are scikit-learn's sets alone. Draws what is missing of the
+shards (resumable; `--seconds` ends it), trains a judge for each fold of families left out, chooses
 what is decided by a posterior on what those say of the families that they never saw, and trains the networks
 of the judge that ships on all. Writes WORK/judge.npz, WORK/without-FAMILY.npz and WORK/card.json.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from graylearn.audit.evidence import COLUMNS
 from graylearn.audit.judge import _PLACES, FAR, Judge, pools_of, write_judge
+from judge.draw import WRONG, wrong_with
 from judge.shards import LIKELY, OTHER, SHARD, make
 from judge.sources import SOURCES
 
@@ -74,21 +75,17 @@ class Pieces:
 
 def read_pieces(folder: Path) -> Pieces:
     """All shards of a folder."""
-    matrices, truths, weights, right, infos, starts, labels, looks = [], [], [], [], [], [], [], []
+    read: dict[str, list[np.ndarray]] = defaultdict(list)
+    starts, infos = [], []
     for path in sorted(folder.glob("[0-9]*.npz")):
         if path.name.endswith(".partial.npz"):
             continue
         with np.load(path) as file:
-            piece = file["piece"]
-            starts.append(np.bincount(piece))
-            matrices.append(file["matrix"])
-            truths.append(file["truth"])
-            weights.append(file["weight"])
-            right.append(file["suggested"])
-            labels.append(file["label"].astype(np.int64))
-            looks.append(file["looks"].astype(np.int64))
+            for name in ("matrix", "truth", "weight", "suggested", "label", "looks"):
+                read[name].append(file[name])
+            starts.append(np.bincount(file["piece"]))
             infos += json.loads(str(file["info"]))
-    every = np.concatenate(matrices)
+    every, label, looks = (np.concatenate(read[name]) for name in ("matrix", "label", "looks"))
     some = every[:: max(1, len(every) // 300_000)].astype(np.float64)
     some[~np.isfinite(some)] = np.nan
     count = np.maximum(np.isfinite(some).sum(axis=0), 1)  # of a few sets a column may be known of none
@@ -107,17 +104,22 @@ def read_pieces(folder: Path) -> Pieces:
         )
         both = np.concatenate([z, known[part]], axis=1).astype(np.float16)
         x[piece[part], place[part]] = torch.from_numpy(both)
-    truth, weight = torch.zeros(len(size), ROWS, dtype=torch.long), torch.zeros(len(size), ROWS)
-    suggested = torch.zeros(len(size), ROWS, dtype=torch.bool)
-    truth[piece, place] = torch.from_numpy(np.concatenate(truths).astype(np.int64))
-    weight[piece, place] = torch.from_numpy(np.concatenate(weights))
-    suggested[piece, place] = torch.from_numpy(np.concatenate(right))
-    pools = {}
-    for name, code in pools_of(np.concatenate(labels), np.concatenate(looks)).items():
-        pools[name] = torch.full((len(size), ROWS), -1, dtype=torch.int32)
-        pools[name][piece, place] = torch.from_numpy(code.astype(np.int32))
+
+    def placed(values: np.ndarray, kind: torch.dtype, none: int = 0) -> Tensor:
+        out = torch.full((len(size), ROWS), none, dtype=kind)
+        out[piece, place] = torch.from_numpy(values).to(kind)
+        return out
+
+    pools = pools_of(label.astype(np.int64), looks.astype(np.int64))
     return Pieces(
-        x, truth, weight, pools, suggested, infos, mean.astype(np.float32), scale.astype(np.float32)
+        x,
+        placed(np.concatenate(read["truth"]), torch.long),
+        placed(np.concatenate(read["weight"]), torch.float32),
+        {name: placed(code, torch.int32, -1) for name, code in pools.items()},
+        placed(np.concatenate(read["suggested"]), torch.bool),
+        infos,
+        mean.astype(np.float32),
+        scale.astype(np.float32),
     )
 
 
@@ -244,57 +246,39 @@ def as_judge(nets: Networks, pieces: Pieces, settings: dict[str, Any]) -> Judge:
 # What is decided by a posterior.
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Measures of pieces at a threshold, by sampled rows."""
-
-    f1: np.ndarray
-    flagged: np.ndarray
-
-
-def measured(p: Tensor, pieces: Pieces, index: Tensor, threshold: float) -> Measured:
-    """F1 of what is suspected and its share, piece by piece."""
+def measured(p: Tensor, pieces: Pieces, index: Tensor, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+    """F1 of what is suspected and its share, piece by piece, by sampled rows."""
     weight, bad = pieces.weight[index], pieces.truth[index] > 0
     suspected = p[..., 0] < 1.0 - threshold
     hit = (weight * (suspected & bad)).sum(1)
     both = (weight * suspected).sum(1) + (weight * bad).sum(1)
-    return Measured((2 * hit / both.clamp_min(1e-9)).numpy(), (weight * suspected).sum(1).numpy())
+    return (2 * hit / both.clamp_min(1e-9)).numpy(), (weight * suspected).sum(1).numpy()
 
 
 def plan_of(info: dict[str, Any]) -> str:
     """What is wrong with a set, in the words of the goals."""
-    if info["bad"] == 0:
-        return "clean"
-    if info["plan"] == "foreign":
-        return "foreign random" if info["scheme"] in ("random", "as frequent") else "foreign specific"
-    return str(info["plan"]) if info["plan"] in ("labels", "both") else "other"
-
-
-PLANS = ("labels", "foreign random", "foreign specific", "both")
+    return wrong_with(info) if info["bad"] else "clean"
 
 
 def report(p: Tensor, pieces: Pieces, index: Tensor, thresholds: tuple[float, ...]) -> str:
     """Lines: F1 by what is wrong, and what is flagged on clean sets, over all and by family."""
     infos = [pieces.info[i] for i in index.tolist()]
     plans = np.array([plan_of(info) for info in infos])
-    family = np.array([info["family"] for info in infos])
-    of = np.array([info["of"] for info in infos])
+    groups = {"all": np.ones(len(infos), dtype=bool)}
+    for key in ("of", "family"):
+        of = np.array([info[key] for info in infos])
+        groups |= {str(name): of == name for name in np.unique(of)}
     lines = []
     for threshold in thresholds:
-        found = measured(p, pieces, index, threshold)
-        for name in (
-            ("all", *sorted(set(of)), *sorted(set(family))) if threshold == thresholds[0] else ("all",)
-        ):
-            own = (family == name) | (of == name) | (name == "all")
-            clean = own & (plans == "clean")
-            f1 = {plan: found.f1[own & (plans == plan)] for plan in PLANS}
-            line = f"> {threshold:.2f} {name:10s} " + "  ".join(
-                f"{plan} {each.mean() if len(each) else np.nan:.3f}" for plan, each in f1.items()
+        f1, flagged = measured(p, pieces, index, threshold)
+        for name, own in groups.items() if threshold == thresholds[0] else [("all", groups["all"])]:
+            kinds = {plan: f1[own & (plans == plan)] for plan in WRONG}
+            told = "  ".join(
+                f"{kind} {each.mean() if len(each) else np.nan:.3f}" for kind, each in kinds.items()
             )
-            flagged = found.flagged[clean]
-            lines.append(
-                f"{line}  clean {100 * flagged.mean():.2f} % ({100 * (flagged > 0.02).mean():.1f} % over 2 %)"
-            )
+            clean = flagged[own & (plans == "clean")]
+            over = f"{100 * clean.mean():.2f} % ({100 * (clean > 0.02).mean():.1f} % over 2 %)"
+            lines.append(f"> {threshold:.2f} {name:10s} {told}  clean {over}")
     return "\n".join(lines)
 
 
@@ -305,7 +289,7 @@ def settings_from(p: Tensor, pieces: Pieces, index: Tensor, of_clean: float) -> 
     posterior = 1.0 - p[..., 0]
     clean = plans == "clean"
     threshold = next(t for t in np.arange(0.4, 0.99, 0.01)
-                     if measured(p, pieces, index, float(t)).flagged[clean].mean() <= of_clean)  # fmt: skip
+                     if measured(p, pieces, index, float(t))[1][clean].mean() <= of_clean)  # fmt: skip
     sure = 0.99
     for t in np.arange(float(threshold), 0.995, 0.005):
         over = posterior > t
@@ -323,31 +307,20 @@ def settings_from(p: Tensor, pieces: Pieces, index: Tensor, of_clean: float) -> 
     }  # fmt: skip
 
 
-def main(argv: list[str] | None = None) -> None:
-    """Draw, train, choose, write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--sources", help="folder of judge.prepare; scikit-learn's sets alone without it")
-    parser.add_argument("--work", type=Path, required=True, help="gets shards, judges and the card")
-    parser.add_argument("--sets", type=int, default=42_000)
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=1e9, help="stop drawing after so long")
-    parser.add_argument("--epochs", type=int, default=12)
-    parser.add_argument(
-        "--clean", type=float, default=0.0065, help="share flagged on clean sets that is allowed"
-    )
-    parser.add_argument("--device", default="cpu")
-    args = parser.parse_args(argv)
-    shards = args.work / "shards"
-    if args.sets:
-        make(shards, args.sources, 0, -(-args.sets // SHARD), args.processes, args.seconds)
+def main(
+    work: Path, sources: str | None = None, sets: int = 42_000, processes: int = 2, seconds: float = 1e9,
+    epochs: int = 12, clean: float = 0.0065, device: str = "cpu",
+) -> None:  # fmt: skip
+    """Draw, train, choose, write; clean: the share of clean sets that may be flagged."""
+    shards = work / "shards"
+    if sets:
+        make(shards, sources, 0, -(-sets // SHARD), processes, seconds)
     pieces = read_pieces(shards)
     print(len(pieces), "pieces of evidence", flush=True)
     began = time.monotonic()
     left_out = [*(fold for fold in FOLDS for _ in range(FOLD_MEMBERS)), *[()] * MEMBERS]
     sees = torch.tensor([[info["family"] not in out for info in pieces.info] for out in left_out])
-    nets = fitted(pieces, sees, args.epochs, 0, args.device)
+    nets = fitted(pieces, sees, epochs, 0, device)
     print(f"{len(left_out)} networks, {time.monotonic() - began:.0f} s", flush=True)
     p = torch.zeros(len(pieces), ROWS, 3)
     without = {out: nets.some(slice(FOLD_MEMBERS * i, FOLD_MEMBERS * (i + 1))) for i, out in enumerate(FOLDS)}
@@ -356,30 +329,23 @@ def main(argv: list[str] | None = None) -> None:
         p[own] = said(own_nets, pieces, own)
     every = torch.arange(len(pieces))
     print(report(p, pieces, every, (0.5, 0.6, 0.7, 0.8, 0.9)), flush=True)
-    settings = settings_from(p, pieces, every, args.clean)
+    settings = settings_from(p, pieces, every, clean)
     print(settings, flush=True)
-    np.savez(args.work / "left_out.npz", p=p.numpy().astype(np.float16))
+    np.savez(work / "left_out.npz", p=p.numpy().astype(np.float16))
     for families, own_nets in without.items():
         for family in families:
-            write_judge(as_judge(own_nets, pieces, settings), args.work / f"without-{family}.npz")
-    write_judge(as_judge(nets.some(slice(-MEMBERS, None)), pieces, settings), args.work / "judge.npz")
-    (args.work / "card.json").write_text(json.dumps(card(pieces, settings, args), indent=1) + "\n")
+            write_judge(as_judge(own_nets, pieces, settings), work / f"without-{family}.npz")
+    write_judge(as_judge(nets.some(slice(-MEMBERS, None)), pieces, settings), work / "judge.npz")
+    (work / "card.json").write_text(json.dumps(card(pieces, settings, epochs), indent=1) + "\n")
 
 
-def card(pieces: Pieces, settings: dict[str, Any], args: argparse.Namespace) -> dict[str, Any]:
+def card(pieces: Pieces, settings: dict[str, Any], epochs: int) -> dict[str, Any]:
     """What the judge learned from, as it lies beside the weights."""
-    families: Counter[str] = Counter()
-    names: set[str] = set()
-    for info in pieces.info:
-        families[info["family"]] += 1
-        names.add(info["source"])
+    families = Counter(info["family"] for info in pieces.info)
+    names = {info["source"] for info in pieces.info}
     known = [source for source in SOURCES if source.name in names or source.name.endswith("*")]
     return {
         "pieces": len(pieces), "families": dict(sorted(families.items())),
         "sources": [{"name": s.name, "licence": s.licence, "origin": s.origin} for s in known],
-        "left out together": FOLDS, "epochs": args.epochs, "networks": MEMBERS, "settings": settings,
+        "left out together": FOLDS, "epochs": epochs, "networks": MEMBERS, "settings": settings,
     }  # fmt: skip
-
-
-if __name__ == "__main__":
-    main()

@@ -1,11 +1,15 @@
 """What evaluation says of answers: measures against independent ones, and cases whose truth is as told."""
 
+from pathlib import Path
+from typing import Literal
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 from sklearn.metrics import average_precision_score, f1_score
 
 from judge import cases, peers
+from judge.__main__ import parser_of
 from judge.evaluate import calibration_error, measured, reliability
 
 
@@ -27,6 +31,21 @@ def case(random):
     label = np.where(true < 0, 0, true)
     label[:5] = 1
     return cases.arrays(random.normal(size=(100, 3)), label, true)
+
+
+def test_options_are_the_parameters_of_the_command():
+    def main(work: Path, sets: int = 7, clean: float = 0.5, only: tuple[str, ...] = (), peers: bool = False,
+             called: str | None = None, method: Literal["a", "b"] = "a"):  # fmt: skip
+        pass
+
+    parser = parser_of(main, "What it does.")
+    assert vars(parser.parse_args(["--work", "w"])) == {
+        "work": Path("w"), "sets": 7, "clean": 0.5, "only": (), "peers": False, "called": None, "method": "a",
+    }  # fmt: skip
+    given = parser.parse_args(["--work", "w", "--sets", "3", "--only", "x", "y", "--peers", "--method", "b"])
+    assert (given.sets, given.only, given.peers, given.method) == (3, ["x", "y"], True, "b")
+    with pytest.raises(SystemExit):
+        parser.parse_args([])
 
 
 def test_truth_follows_from_labels(case):

@@ -152,7 +152,7 @@ def test_settings_keep_clean_sets_clean_and_ranges_hold_the_share(pieces):
     found = train.settings_from(p, pieces, index, 0.003)
     clean = np.array([train.plan_of(info) == "clean" for info in pieces.info])
     assert clean.sum() >= 20
-    assert train.measured(p, pieces, index, found["threshold"]).flagged[clean].mean() <= 0.003
+    assert train.measured(p, pieces, index, found["threshold"])[1][clean].mean() <= 0.003
     assert found["threshold"] <= found["sure"] <= 0.995
     total = (pieces.weight * wrong).sum(1).numpy()
     share = (pieces.weight * posterior).sum(1).numpy()
@@ -163,7 +163,7 @@ def test_settings_keep_clean_sets_clean_and_ranges_hold_the_share(pieces):
 def test_a_training_from_end_to_end_writes_judges_that_the_library_asks(folder, monkeypatch, capsys):
     monkeypatch.setattr(train, "BATCH", 8)
     monkeypatch.setattr(train, "MEMBERS", 2)
-    train.main(["--work", str(folder), "--sets", "0", "--epochs", "1", "--processes", "1", "--clean", "0.9"])
+    train.main(folder, sets=0, epochs=1, clean=0.9)
     assert "84 pieces of evidence" in capsys.readouterr().out
     card = json.loads((folder / "card.json").read_text())
     assert card["networks"] == 2
@@ -191,7 +191,7 @@ def test_a_training_from_end_to_end_writes_judges_that_the_library_asks(folder, 
             }
         )
     )
-    ship.main(["--work", str(folder), "--rows", str(folder / "rows.jsonl"), "--commit", "abc"])
+    ship.main(folder, rows=folder / "rows.jsonl", commit="abc")
     told = json.loads((folder / "shipped.json").read_text())
     assert told["judge"] == read_judge(folder / "shipped.npz").id == judges["judge"].id
     assert told["commit"] == "abc"

@@ -44,14 +44,16 @@ def test_chances_add_up_and_another_order_of_rows_says_the_same(several):
 
 def test_a_row_is_told_of_those_with_its_label_and_its_looks(several):
     given = evidence(200)
-    before = several(given)
-    pools = given.label * 3 + given.looks
-    changed = np.flatnonzero(pools == pools[0])[0]
-    given.matrix[changed] = 9.0
-    moved = np.abs(several(given) - before).mean(axis=1)
-    moved[changed] = np.nan
-    same, label = pools == pools[0], given.label == given.label[0]
-    assert np.nanmean(moved[same]) > np.nanmean(moved[label & ~same]) > np.nanmean(moved[~label]) > 0
+    before, pools = several(given), given.label * 3 + given.looks
+    moved = np.zeros(3)
+    for changed in range(40):
+        same, label = pools == pools[changed], given.label == given.label[changed]
+        matrix = given.matrix.copy()
+        matrix[changed] = 9.0
+        away = np.abs(several(dataclasses.replace(given, matrix=matrix)) - before).mean(axis=1)
+        away[changed] = np.nan
+        moved += [np.nanmean(away[rows]) for rows in (same, label & ~same, ~label)]
+    assert moved[0] > moved[1] > moved[2] > 0
 
 
 def test_what_is_not_known_is_zero_and_told_and_nothing_counts_beyond_its_limit(several):

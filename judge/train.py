@@ -42,7 +42,7 @@ FOLDS = (
     ("causal", "ordinal", "sittings"),
 )  # fmt: skip
 """Families that are left out together, none like another: a judge is measured on those that it never saw."""
-FOLD_MEMBERS = 1
+FOLD_MEMBERS = 2
 """Networks of such a judge."""
 
 

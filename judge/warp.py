@@ -13,6 +13,8 @@ from judge.generators import width
 
 Random = np.random.Generator
 Warp = Callable[[Random, np.ndarray], np.ndarray]
+RECORDED = 0.2
+"""Share of the tables and of what generators make that becomes a table of words, dates and numbers."""
 
 
 def columns(random: Random, x: np.ndarray) -> np.ndarray:
@@ -77,13 +79,41 @@ def stepped(random: Random, x: np.ndarray) -> np.ndarray:
     return x
 
 
+def words(random: Random, value: np.ndarray) -> np.ndarray:
+    """A value as words, one column for each; those that hardly occur share one."""
+    levels = np.quantile(value, np.sort(random.random(width(random, 1, 25))))
+    code = np.searchsorted(levels, value)
+    rare = np.bincount(code, minlength=len(levels) + 1) < max(2, 0.005 * len(value))
+    code[rare[code]] = np.flatnonzero(rare)[0] if rare.any() else 0
+    return np.eye(len(levels) + 1)[code][:, np.unique(code)]
+
+
+def dates(random: Random, value: np.ndarray) -> np.ndarray:
+    """A value as a date between two days, in the numbers that the library makes of one."""
+    low, high = value.min(), value.max()
+    day = random.uniform(0.0, 2e4) + (value - low) / max(high - low, 1e-9) * 10 ** random.uniform(0.0, 4.0)
+    whole = np.floor(day)
+    parts = [day, whole // 30 % 12, whole % 7, *[np.floor(24 * (day - whole))][: random.integers(2)]]
+    return np.stack(parts, axis=1)
+
+
 def worded(random: Random, x: np.ndarray) -> np.ndarray:
-    """Some columns as words: one column per level of theirs."""
+    """Some columns as words."""
     some = random.permutation(x.shape[1])[: width(random, 1, min(8, x.shape[1]))]
-    parts = [np.delete(x, some, axis=1)]
-    for j in some:
-        levels = np.unique(np.quantile(x[:, j], np.sort(random.random(int(random.integers(1, 5))))))
-        parts.append(np.eye(len(levels) + 1)[np.searchsorted(levels, x[:, j])])
+    return np.concatenate([np.delete(x, some, axis=1), *[words(random, x[:, j]) for j in some]], axis=1)
+
+
+def recorded(random: Random, x: np.ndarray) -> np.ndarray:
+    """A table as offices keep it: numbers, words and dates, and more words and dates that say nothing."""
+    n, d = x.shape
+    order = random.permutation(d)[: width(random, min(4, d), min(40, d))]
+    some, dated = order[: random.integers(0, min(8, len(order) // 2) + 1)], int(random.integers(3))
+    parts = [x[:, order[len(some) + dated // 2 :]], *[words(random, x[:, j]) for j in some]]
+    if dated == 2:  # one that says as much as the column did
+        parts.append(dates(random, x[:, order[len(some)]]))
+    if dated:
+        parts.append(dates(random, random.random(n)))
+    parts += [words(random, random.normal(size=n)) for _ in range(int(random.integers(4)))]
     return np.concatenate(parts, axis=1)
 
 
@@ -112,8 +142,8 @@ def directed(random: Random, x: np.ndarray) -> np.ndarray:
 
 WARPS: dict[str, Warp] = {
     "columns": columns, "projected": projected, "mixed": mixed, "principal": principal, "grained": grained,
-    "curved": curved, "stepped": stepped, "worded": worded, "junk": junk, "scaled": scaled,
-    "directed": directed, "lifted": lifted,
+    "curved": curved, "stepped": stepped, "worded": worded, "recorded": recorded, "junk": junk,
+    "scaled": scaled, "directed": directed, "lifted": lifted,
 }  # fmt: skip
 
 
@@ -124,6 +154,8 @@ def warped(random: Random, x: np.ndarray, by_column: bool) -> tuple[np.ndarray, 
     """
     count = int(random.choice(4, p=[0.3, 0.3, 0.25, 0.15]))
     names = [str(name) for name in random.choice(list(WARPS), count, replace=False)] if count else []
+    if by_column and random.random() < RECORDED:
+        names = [*names[:1], "recorded"]
     names.sort(key=lambda name: name == "lifted")  # last, for it costs most to change what is wide
     if names:
         middle = x - x.mean(axis=0)

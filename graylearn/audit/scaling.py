@@ -24,6 +24,8 @@ def scaled(
 ) -> NDArray[np.float32]:
     """Features (N, D) of mean 0 and spread 1; missing values take the mean, constant columns become zeros.
 
+    The spread is that of the rows which differ from the median: a column of words, which is one column of 0
+    and 1 for each word, then weighs no more than a number does, and a rare word no more than a frequent one.
     Values far from all others are left out of both, and those beyond 10 spreads are cut, so that broken rows
     do not set the scale of all. Rows are taken, and added up, in `order` where it is given.
     """
@@ -32,7 +34,7 @@ def scaled(
     done = np.zeros(x.shape, dtype=np.float32)
     if not x.size:
         return done
-    least, most = _near(x, order)
+    least, median, most = _near(x, order)
     step = max(1, _BLOCK // x.shape[1])
     parts = [slice(start, start + step) for start in range(0, len(x), step)]
 
@@ -55,14 +57,15 @@ def scaled(
         total += np.nansum(rows, axis=0)
         count += np.isfinite(rows).sum(axis=0)
         low, high = np.fmin(low, np.fmin.reduce(rows)), np.fmax(high, np.fmax.reduce(rows))
-    count = np.maximum(count, 1)
-    mean = total / count
-    size = np.maximum(high - mean, mean - low)
+    mean = total / np.maximum(count, 1)
+    size = np.maximum(high - median, median - low)
     size = np.where(size > 0, size, 1.0)  # squares of 1e30 would overflow; so of columns without a value too
-    square = np.zeros(x.shape[1])
+    square, differ = np.zeros(x.shape[1]), np.zeros(x.shape[1])
     for part in parts:
-        square += np.nansum(((read_near(part) - mean) / size) ** 2, axis=0)
-    spread = size * np.sqrt(square / count)
+        away = np.nan_to_num((read_near(part) - median) / size)
+        square += (away**2).sum(axis=0)
+        differ += np.count_nonzero(away, axis=0)
+    spread = size * np.sqrt(square / np.maximum(differ, 1))
     spread[spread <= 1e-12 * np.maximum(np.abs(mean), 1e-30)] = np.inf  # the rounding of a constant column
     for part in parts:
         done[part] = np.nan_to_num(np.clip((read(part) - mean) / spread, -10.0, 10.0))
@@ -70,20 +73,18 @@ def scaled(
 
 
 def _near(x: NDArray[Any], order: NDArray[np.int64] | None) -> NDArray[np.float64]:
-    """(2, D) the least and the largest value that is not far; infinite where half of a column is the same, or
-    too many values would be far."""
-    if not x.size:
-        return np.zeros((2, x.shape[1]))
+    """(3, D) the least value that is not far, the median, and the largest; no bounds where half of a column
+    is the same, or too many values would be far."""
     rows = np.arange(0, len(x), max(1, len(x) // _ASKED))
     some = (x[rows] if order is None else x[order[rows]]).astype(np.float64)
     some = np.where(np.isfinite(some), np.clip(some, -1e30, 1e30), np.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of columns without a value
-        first, median, third = np.nan_to_num(np.nanquantile(some, (0.25, 0.5, 0.75), axis=0))
+        first, median, third = np.nan_to_num(np.nanquantile(some, (0.25, 0.5, 0.75), axis=0, method="lower"))
     reach = FAR * (third - first)
     few = np.nanmean(np.abs(some - median) > reach, axis=0) <= FEW
     reach = np.where((third > first) & few, reach, np.inf)
-    return np.stack([median - reach, median + reach])
+    return np.stack([median - reach, median, median + reach])
 
 
 def reduced(features: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -30,7 +30,7 @@ ColumnKind: TypeAlias = str
 """One of COLUMN_KINDS and, after a blank, how text writes it: "number 1.234,5 €"; predictions need it too."""
 COLUMN_KINDS = ("number", "bool", "date", "category")
 
-DATE_PARTS = ("total seconds", "year", "month", "day", "weekday", "hour")
+DATE_PARTS = ("total seconds", "month", "weekday", "hour")
 """The numbers a date is spread over."""
 
 _ID_NAME = re.compile(
@@ -172,7 +172,7 @@ def as_bools(values: pd.Series, name: str, writing: str = "") -> np.ndarray:
 
 
 def as_date_parts(values: pd.Series, name: str, writing: str = "") -> np.ndarray:
-    """(N, 6) float64, one column for each of DATE_PARTS, in UTC where a zone is known.
+    """(N, 4) float64, one column for each of DATE_PARTS, in UTC where a zone is known.
 
     Text is ISO or as `writing` says, then with a warning if values are lost.
     """
@@ -185,7 +185,7 @@ def as_date_parts(values: pd.Series, name: str, writing: str = "") -> np.ndarray
     start = pd.Timestamp(0, tz="UTC").as_unit(dates.dt.unit)
     seconds: pd.Series[float] = (dates - start).dt.total_seconds()
     parts: list[Any] = [seconds]
-    parts += [getattr(dates.dt, part) for part in ("year", "month", "day", "day_of_week", "hour")]
+    parts += [getattr(dates.dt, part) for part in ("month", "day_of_week", "hour")]
     return np.stack([part.to_numpy(np.float64, na_value=np.nan) for part in parts], axis=1)
 
 

@@ -51,7 +51,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sc
 
     - Numbers: median and quartile range, then squashed; a missing value becomes the median, with a feature
       that says so where the training data missed many.
-    - Bools: 0 and 1. Dates: seconds, year, month, day, weekday and hour, as numbers.
+    - Bools: 0 and 1. Dates: seconds, month, weekday and hour, as numbers.
     - Text such as 1.234,56 €, 12.5% or 31.12.2024 is numbers or dates where one way alone reads the column.
     - Categories, in capitals or not: one column each for those that are not rare, one for all others. Past
       `max_categories`, what the text looks like is added as hashed letter groups, where that tells more of

@@ -151,3 +151,15 @@ def test_ids_that_name_several_samples_are_refused():
         Audit.from_predictions(np.full((4, 2), 0.5), y, ids=ids)
     doubled = pd.DataFrame(x, index=ids)  # as of two tables, one after the other
     assert audit(doubled.rename(index={1: "a"}), y).ids.tolist() == [0, 1, 2, 3]
+
+
+def test_a_column_of_words_weighs_no_more_than_a_number():
+    random = np.random.default_rng(0)
+    word = np.where(random.random(4000) < 0.02, "rare", random.choice(list("abcdefgh"), 4000))
+    number = random.normal(50.0, 9.0, 4000)
+    spread = as_features(pd.DataFrame({"word": word, "number": number}), 4000).var(axis=0)
+    assert spread.max() == pytest.approx(1.0, abs=0.1), "the number's"
+    assert spread.sum() < 2.0
+    seen = as_features(np.c_[np.where(word == "rare", 5.0, np.nan), word == "a", number], 4000)
+    np.testing.assert_allclose(np.ptp(seen[:, 1]), 1.0, rtol=1e-5)
+    assert not seen[:, 0].any(), "one value, and what is missing takes it"

@@ -75,7 +75,7 @@ class Loop:
         validate: Callable[[], dict[str, float]] | None = None,
     ) -> None:
         self.models, self.learner, self.source, self.settings = models, learner, source, settings
-        self.weights, self.callbacks, self.validate = weights, callbacks, validate
+        self.seeds, self.weights, self.callbacks, self.validate = seeds, weights, callbacks, validate
         self.scheduler: Scheduler | None = None
         if isinstance(settings.schedule, TorchSchedule):
             assert isinstance(learner, ModuleLearner)
@@ -214,7 +214,7 @@ class Loop:
             stop = True
         return stop
 
-    def results(self, seeds: Sequence[int], preparation: Preparation, seconds: float) -> list[Result]:
+    def results(self, preparation: Preparation, seconds: float) -> list[Result]:
         """What came out of it, one per model."""
         count, samples = len(self.models), self.history.num_samples // len(self.models)
         return [
@@ -222,7 +222,7 @@ class Loop:
                 model.eval(),
                 self.logs[at],
                 self.history if count == 1 else self.history.part(at * samples, (at + 1) * samples),
-                replace(self.settings, seed=seeds[at]),
+                replace(self.settings, seed=self.seeds[at]),
                 preparation,
                 self.interrupted,
                 seconds,

@@ -108,7 +108,7 @@ def train_stack(
             nets, learner, source, chosen_methods, numbers, chosen, num_classes=num_classes, weights=weights
         )
         loop.run()
-    return loop.results(numbers, Preparation(), time.perf_counter() - began)
+    return loop.results(Preparation(), time.perf_counter() - began)
 
 
 def _check(chosen: Settings, changes: Mapping[str, Any]) -> None:

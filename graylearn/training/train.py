@@ -7,6 +7,7 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -128,6 +129,12 @@ def train(
         learner = _learner(network, chosen_method, chosen, where, training, half, frozen)
         learner.group = group
         weights = weights_for(sample_weight, source.targets, class_weight, num_classes)
+        validate: Callable[[], dict[str, float]] | None = None
+        if validation is not None:
+            precision = next((name for name, kind in devices.HALF.items() if kind == half), "fp32")
+            asked: dict[str, Any] = {"preparation": training.preparation, "precision": precision}
+            asked |= {"device": where, "logits": chosen.logits}
+            validate = partial(evaluate, model, *read_labelled(validation, "validation"), **asked)
         loop = Loop(
             [model],
             learner,
@@ -139,9 +146,7 @@ def train(
             weights=weights,
             ids=training.ids,
             callbacks=called,
-            validate=None
-            if validation is None
-            else _validator(model, validation, training, half, chosen, where),
+            validate=validate,
         )
         weighed = weights is not None and hashlib.sha256(weights.cpu().numpy().tobytes()).hexdigest()
         # compared in this order: another method may mean other weights, and these another optimizer
@@ -163,7 +168,7 @@ def train(
         if isinstance(learner, ModuleLearner) and learner.optimizer is chosen.optimizer:
             learner.set_learning_rate(learner.base_rate)  # for further use by its owner
         model.zero_grad(set_to_none=True)  # their memory may belong to CUDA graphs, which the next run reuses
-    return loop.results([chosen.seed], training.preparation, time.perf_counter() - began)[0]
+    return loop.results(training.preparation, time.perf_counter() - began)[0]
 
 
 def _saved(settings: Settings) -> Saved | None:
@@ -239,21 +244,6 @@ def _learner(
         mean=mean,
         frozen=[norm for at, norm in enumerate(norms) if own[at % len(own)] in frozen],
     )
-
-
-def _validator(
-    model: nn.Module,
-    validation: Any,
-    training: Training,
-    half: torch.dtype | None,
-    settings: Settings,
-    device: torch.device,
-) -> Callable[[], dict[str, float]]:
-    x, y = read_labelled(validation, "validation")
-    precision = next((name for name, kind in devices.HALF.items() if kind == half), "fp32")
-    options: dict[str, Any] = {"preparation": training.preparation, "precision": precision}
-    options |= {"device": device, "logits": settings.logits}
-    return lambda: evaluate(model, x, y, **options)
 
 
 def _listed(callbacks: Callback | Sequence[Callback]) -> list[Callback]:

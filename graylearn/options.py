@@ -12,7 +12,7 @@ import functools
 import inspect
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal, get_args
@@ -107,16 +107,16 @@ class Learning:
     for GPUs that have float16 alone: gradients are scaled, and the scale is found on the way."""
 
 
-def check(values: Mapping[str, Any]) -> None:
-    """Refuse counts, rates, shares and words that cannot be; a number but the seed may be None, left open."""
+def check(values: Mapping[str, Any], needed: Collection[str] = ("seed",)) -> None:
+    """Refuse counts, rates, shares and words that cannot be; numbers that are not `needed` may be None."""
+    given = {name: value for name, value in values.items() if value is not None or name in needed}
     for name, least in LEAST.items():
-        value = values.get(name, 0 if name == "seed" else None)
-        left_open = value is None and name != "seed"
-        if not left_open and not (isinstance(value, Integral) and int(value) >= least):
+        value = given.get(name, least)
+        if not (isinstance(value, Integral) and int(value) >= least):
             raise SettingsError.wrong(name, value, f"a whole number of at least {least}")
     for name, (top, expected) in BELOW.items():
-        value = values.get(name)
-        if value is not None and not (isinstance(value, Real) and 0 < float(value) < top):
+        value = given.get(name, 0.5)
+        if not (isinstance(value, Real) and 0 < float(value) < top):
             raise SettingsError.wrong(name, value, expected)
     smoothing = values.get("label_smoothing", 0.0)
     if not (isinstance(smoothing, Real) and 0 <= float(smoothing) < 1):

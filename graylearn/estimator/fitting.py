@@ -36,19 +36,17 @@ HISTORY_BYTES = 1 << 26
 def check(classifier: Any) -> None:
     """Refuse parameters that cannot be, before anything is computed with them."""
     parameters = classifier.get_params(deep=False)
-    options.check(parameters)
+    options.check(parameters, needed=("members",))
     as_method(method_for(parameters["method"], ()))
     if is_model(parameters["network"]):
         check_parameters(parameters, type(classifier)().get_params(deep=False))
-    audit, members, refine = parameters["audit"], parameters["members"], parameters["refine"]
+    audit, refine = parameters["audit"], parameters["refine"]
     if audit not in ("auto", "history", "held-out", None):
         raise SettingsError(f"audit is {audit!r}: use 'auto', 'history', 'held-out' or None")
     if not isinstance(refine, bool | np.bool_):
         raise SettingsError(f"refine is {refine!r}: expected True or False")
     if refine and audit is None:
         raise SettingsError("refine=True reads the audit, but audit is None: use 'auto'")
-    if members is None:
-        raise SettingsError.wrong("members", None, "a whole number of at least 1")
 
 
 def fit(classifier: Any, pipeline: Pipeline) -> None:

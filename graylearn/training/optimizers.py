@@ -46,9 +46,7 @@ class OptimizerSettings:
             raise SettingsError(
                 f"optimizer {self.name!r} is not known: use sgd, adam, adamw or a function that makes one"
             )
-        check({"learning_rate": self.learning_rate})
-        if self.learning_rate is None:
-            raise SettingsError.wrong("learning_rate", None, "a positive number")
+        check(vars(self), needed=("learning_rate",))
         for name in ("weight_decay", "momentum", "eps"):  # torch's own kernels do not look
             if not (isinstance(getattr(self, name), Real) and 0 <= getattr(self, name) < math.inf):
                 raise SettingsError.wrong(name, getattr(self, name), "a number of at least 0")

@@ -72,12 +72,10 @@ class Settings:
     """Progress bar, one plain line per epoch, or nothing; `auto` = a bar on a terminal, lines elsewhere."""
 
     def __post_init__(self) -> None:
-        check(vars(self))
-        for name in (
+        needed = (
             "epochs", "batch_size", "accumulate", "checkpoint_epochs", "seed", "workers", "history_bytes",
-        ):  # fmt: skip
-            if getattr(self, name) is None:
-                raise SettingsError.wrong(name, None, "a whole number")
+        )  # fmt: skip
+        check(vars(self), needed)
         ready = isinstance(self.optimizer, OptimizerSettings | torch.optim.Optimizer)
         if not ready and not callable(self.optimizer):
             raise SettingsError(

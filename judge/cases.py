@@ -32,6 +32,7 @@ import pandas as pd
 from benchmarks import audit_cells, features, human_noise_clean, unseen
 from benchmarks import human_noise_sets as sets
 from benchmarks.human_noise_sets import Arrays, Folders, arrays, renumbered
+from judge.dirt import standardised
 from judge.draw import draw, family_of, wrong_with
 from judge.peers import folds
 from judge.sources import load
@@ -91,8 +92,8 @@ def with_foreign(
     if labels == "specific" and len(np.unique(group)) < classes:
         from sklearn.cluster import KMeans
 
-        scaled = (foreign - foreign.mean(axis=0)) / np.maximum(foreign.std(axis=0), 1e-6)
-        group = KMeans(min(classes, count // 8), n_init=3, random_state=0).fit_predict(scaled)
+        kinds = KMeans(min(classes, count // 8), n_init=3, random_state=0)
+        group = kinds.fit_predict(standardised(foreign))
     given = {
         "random": random.integers(0, classes, count),
         "specific": random.permutation(int(group.max()) + 1)[group] % classes,
@@ -115,7 +116,7 @@ def planted(
     rows = random.permutation(n)
     flipped, rows = rows[: n // 25], rows[n // 25 :]
     label[flipped] = (y[flipped] + random.integers(1, classes, len(flipped))) % classes
-    scaled = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-6)
+    scaled = standardised(x)
     centre = np.stack([scaled[y == k].mean(axis=0) for k in range(classes)])
     away = ((centre[:, None] - centre[None]) ** 2).sum(axis=2) + np.diag(np.full(classes, np.inf))
     a, b = np.unravel_index(away.argmin(), away.shape)

@@ -38,9 +38,12 @@ def centres(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
 
 def closeness(x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
     """(N, K) how near each sample is to the mean of each class, standardised."""
-    middle = centres(x, y, k)
-    score = 2.0 * x @ middle.T - (middle**2).sum(axis=1)
+    score = _nearness(x, centres(x, y, k))
     return np.asarray(score / np.maximum((score - score.mean(axis=1, keepdims=True)).std(), 1e-9))
+
+
+def _nearness(x: np.ndarray, middle: np.ndarray) -> np.ndarray:
+    return np.asarray(2.0 * x @ middle.T - (middle**2).sum(axis=1))
 
 
 def other(random: Random, y: np.ndarray, k: int) -> np.ndarray:
@@ -140,13 +143,14 @@ def _opinion(random: Random, x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray
     seen = random.permutation(n)[: max(3 * k, round(n * random.uniform(0.02, 0.5)))]
     kind = random.integers(4)
     if kind == 0:
-        return closeness(z, y, k) if random.random() < 0.3 else _nearest_centre(z, y, k, seen)
-    if kind == 1:  # ridge on few samples
+        if random.random() < 0.3:
+            return closeness(z, y, k)
+        score = _nearness(z, centres(z[seen], y[seen], k))
+    elif kind == 1:  # ridge on few samples
         design = np.c_[z, np.ones(n)]
         gram = design[seen].T @ design[seen] + random.uniform(1.0, 100.0) * np.eye(design.shape[1])
         score = design @ np.linalg.solve(gram, design[seen].T @ np.eye(k)[y[seen]])
-        return np.asarray(score / np.maximum(score.std(axis=1, keepdims=True), 1e-9))
-    if kind == 2:  # the nearest of few samples
+    elif kind == 2:  # the nearest of few samples
         seen = seen[:150]
         away = (z[seen] ** 2).sum(axis=1) - 2.0 * z @ z[seen].T
         near = np.argpartition(away, 2, axis=1)[:, :3]
@@ -155,18 +159,14 @@ def _opinion(random: Random, x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray
         for j in range(3):
             score[np.arange(n), y[seen[near[:, j]]]] += 1.0
         return score
-    tree = DecisionTreeClassifier(max_depth=int(random.integers(2, 8)), max_features="sqrt",
-                                  random_state=int(random.integers(2**31)))  # fmt: skip
-    few = z[:, :24].astype(np.float32)
-    part = tree.fit(few[seen], y[seen]).predict_proba(few)
-    score = np.zeros((n, k))
-    score[:, tree.classes_] = np.log(part + 0.02) + 4.0
-    return score
-
-
-def _nearest_centre(z: np.ndarray, y: np.ndarray, k: int, seen: np.ndarray) -> np.ndarray:
-    middle = centres(z[seen], y[seen], k)
-    score = 2.0 * z @ middle.T - (middle**2).sum(axis=1)
+    else:
+        tree = DecisionTreeClassifier(max_depth=int(random.integers(2, 8)), max_features="sqrt",
+                                      random_state=int(random.integers(2**31)))  # fmt: skip
+        few = z[:, :24].astype(np.float32)
+        part = tree.fit(few[seen], y[seen]).predict_proba(few)
+        score = np.zeros((n, k))
+        score[:, tree.classes_] = np.log(part + 0.02) + 4.0
+        return score
     return np.asarray(score / np.maximum(score.std(axis=1, keepdims=True), 1e-9))
 
 

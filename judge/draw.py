@@ -121,9 +121,8 @@ def draw(seed: int, sources: Sources) -> DirtySet:
             rate = float(np.exp(random.uniform(np.log(0.005), np.log(0.2))))
         rows.given = dirt.LABEL_ERRORS[info["noise"]](random, x, y, k, rate)
     if plan in ("foreign", "both"):
-        foreign, group, info["kinds"] = _foreign(
-            random, family, info["source"], x, y, held_x, held_group, sources
-        )
+        theirs = [each for each in sources.get(family, []) if each.name != info["source"]]
+        foreign, group, info["kinds"] = _foreign(random, family, x, y, held_x, held_group, theirs)
         given, info["scheme"] = _foreign_labels(random, group, rows.given, k)
         kept = given >= 0
         rows.add(foreign[kept], np.full(kept.sum(), -1), given[kept])
@@ -145,7 +144,7 @@ def _weakened(random: Random, x: np.ndarray, words: bool) -> np.ndarray:
     few = width(random, 1, max(2, min(8, x.shape[1] // 2)))
     if words or random.random() < 0.4:
         return x[:, random.permutation(x.shape[1])[:few]]
-    z = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-6)
+    z = dirt.standardised(x)
     if random.random() < 0.5:
         return np.asarray(z @ random.normal(size=(z.shape[1], few)) / np.sqrt(z.shape[1]))
     return np.asarray(z + np.exp(random.uniform(np.log(0.4), np.log(2.0))) * random.normal(size=z.shape))
@@ -263,14 +262,13 @@ def _chosen(random: Random, y: np.ndarray, inside: np.ndarray, n: int) -> np.nda
     return np.concatenate(least)
 
 
-def _foreign(random: Random, family: str, source: str, x: np.ndarray, y: np.ndarray, held_x: np.ndarray,
-             held_group: np.ndarray, sources: Sources,
+def _foreign(random: Random, family: str, x: np.ndarray, y: np.ndarray, held_x: np.ndarray,
+             held_group: np.ndarray, theirs: list[Samples],
              ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:  # fmt: skip
-    """(n, D) foreign samples of one to three kinds, the group of each, and the kinds."""
+    """(n, D) foreign samples of one to three kinds, the group of each, and the kinds; theirs: of others."""
     share = _share(random, 0.02, 0.35)
     n = max(2, round(share / (1 - share) * len(x)))
     possible = list(PLAIN) if family == "rules" else list(FOREIGN)
-    theirs = [each for each in sources.get(family, []) if each.name != source]
     possible += ["elsewhere", "elsewhere"] if theirs else []
     kinds = [str(kind) for kind in random.choice(possible, int(random.integers(1, 4)))]
     if len(held_x):
@@ -283,13 +281,12 @@ def _foreign(random: Random, family: str, source: str, x: np.ndarray, y: np.ndar
             rows = random.permutation(len(held_x))[:size]
             features.append(held_x[rows])
             groups.append(held_group[rows])
+            continue
+        groups.append(np.full(size, 1000 + number))
+        if kind == "elsewhere":
+            features.append(elsewhere(random, x, theirs[int(random.integers(len(theirs)))].x, size))
         else:
-            if kind == "elsewhere":
-                made = elsewhere(random, x, theirs[int(random.integers(len(theirs)))].x, size)
-            else:
-                made = FOREIGN[kind](random, x, y, size)
-            features.append(made)
-            groups.append(np.full(size, 1000 + number))
+            features.append(FOREIGN[kind](random, x, y, size))
     return np.concatenate(features), np.concatenate(groups), tuple(kinds)
 
 

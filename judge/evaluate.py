@@ -99,6 +99,11 @@ def f1(flagged: np.ndarray, bad: np.ndarray) -> float:
     return 2.0 * float((flagged & bad).sum()) / max(int(flagged.sum() + bad.sum()), 1)
 
 
+def part(which: np.ndarray, of: np.ndarray) -> float | None:
+    """Share of the samples `of` that are `which`; None of none."""
+    return float(which[of].mean()) if of.any() else None
+
+
 def measured(case: Arrays, found: Found) -> dict[str, Any]:
     """Every measure of one answer to one case; what the answer or the case has none of is left out."""
     truth, bad = case["truth"], case["truth"] > 0
@@ -111,37 +116,26 @@ def measured(case: Arrays, found: Found) -> dict[str, Any]:
         flagged = np.asarray(found["suspected"], dtype=bool)
         row["flagged"] = float(flagged.mean())
         if bad.any():
-            row |= {
-                "f1": f1(flagged, bad),
-                "precision": float(bad[flagged].mean()) if flagged.any() else None,
-                "recall": float(flagged[bad].mean()),
-            }
+            row |= {"f1": f1(flagged, bad), "precision": part(bad, flagged), "recall": part(flagged, bad)}
     if "posterior" in found:
         row["reliability"] = reliability(np.asarray(found["posterior"]), bad)
     if "kind" in found:
         kind = np.asarray(found["kind"])
-        hit = flagged & bad
         for name, place in (("mislabelled", 1), ("foreign", 2)):
             if (truth == place).any():
                 row[f"f1_{name}"] = f1(flagged & (kind == place), truth == place)
-                if (flagged & (truth == place)).any():
-                    row[f"kind_right_{name}"] = float((kind == place)[flagged & (truth == place)].mean())
-        if hit.any():
-            row["kind_right"] = float((kind == truth)[hit].mean())
-        named = flagged & (truth == 1)
-        if named.any():
-            row["suggestion"] = float((found["suggested"] == case["true_label"])[named].mean())
+                row[f"kind_right_{name}"] = part(kind == place, flagged & (truth == place))
+        row["kind_right"] = part(kind == truth, flagged & bad)
+        row["suggestion"] = part(found["suggested"] == case["true_label"], flagged & (truth == 1))
     if "sure" in found:
         sure = np.asarray(found["sure"], dtype=bool)
-        row["sure"] = float(sure.mean())
-        if sure.any():
-            row["sure_right"] = float(bad[sure].mean())
+        row |= {"sure": float(sure.mean()), "sure_right": part(bad, sure)}
     for kind, (estimate, ends) in found.get("shares", {}).items():
         there = {"total": bad, "ood": truth == 2, "mislabelled": truth == 1}[kind].mean()
         row[f"share_{kind}"] = [estimate, *(ends or (None, None)), float(there)]
         if ends is not None:
             row[f"covers_{kind}"] = bool(ends[0] - 1e-9 <= there <= ends[1] + 1e-9)
-    return {key: _rounded(value) for key, value in row.items()}
+    return {key: _rounded(value) for key, value in row.items() if value is not None}
 
 
 def _rounded(value: Any) -> Any:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from judge.dirt import standardised
+
 Random = np.random.Generator
 Foreign = Callable[[Random, np.ndarray, np.ndarray, int], np.ndarray]
 
@@ -70,8 +72,7 @@ PLAIN = ("far", "empty")
 
 def elsewhere(random: Random, x: np.ndarray, theirs: np.ndarray, n: int) -> np.ndarray:
     """Another source's samples, brought to as many columns and to a like scale."""
-    z = theirs[random.integers(0, len(theirs), n)].astype(np.float64)
-    z = (z - z.mean(axis=0)) / np.maximum(z.std(axis=0), 1e-6)
+    z = standardised(theirs[random.integers(0, len(theirs), n)].astype(np.float64))
     if z.shape[1] != x.shape[1]:
         z = z @ random.normal(size=(z.shape[1], x.shape[1])) / np.sqrt(z.shape[1])
     size = x.std(axis=0) if random.random() < 0.7 else x.std()

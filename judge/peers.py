@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+
+from judge.dirt import standardised
 
 MODELS = ("logistic", "boosted", "forest")
 FILTERS = ("prune_by_noise_rate", "prune_by_class", "both", "confident_learning", "low_self_confidence")
@@ -64,7 +66,7 @@ def area_under_margin(features: np.ndarray, label: np.ndarray) -> tuple[np.ndarr
     from torch.nn.functional import cross_entropy
 
     random, k = np.random.default_rng(0), int(label.max()) + 1
-    x = torch.as_tensor((features - features.mean(0)) / np.maximum(features.std(0), 1e-6))
+    x = torch.as_tensor(standardised(features))
     order, count = random.permutation(len(label)), max(1, len(label) // (k + 1))
     area, suspected = np.full(len(label), np.nan), np.zeros(len(label), dtype=bool)
     for invented in (order[:count], order[count : 2 * count]):
@@ -97,24 +99,27 @@ def area_under_margin(features: np.ndarray, label: np.ndarray) -> tuple[np.ndarr
 def peers(case: dict[str, np.ndarray]) -> Iterator[tuple[str, Found]]:
     """Name and what was found, of each peer that can read the case; seconds with the predictions."""
     label, features = case["label"], case["features"]
-    opinions: dict[str, tuple[np.ndarray, float]] = {}
     if "probabilities" in case:
-        opinions["given"] = np.clip(case["probabilities"].astype(np.float64), 1e-6, None), 0.0
+        opinions = {"given": (np.clip(case["probabilities"].astype(np.float64), 1e-6, None), 0.0)}
     else:
-        for name in MODELS if features.shape[1] <= WIDE else MODELS[:1]:
-            began = time.process_time()
-            p = folds(name, features, label)
-            opinions[name] = p, time.process_time() - began
+        models = MODELS if features.shape[1] <= WIDE else MODELS[:1]
+        opinions = {name: _timed(folds, name, features, label) for name in models}
     for name, (p, seconds) in opinions.items():
         score = 1.0 - p[np.arange(len(label)), label]
         yield f"1 - confidence, {name}", {"score": score, "seconds": seconds}
         yield from _cleanlab(name, p / p.sum(axis=1, keepdims=True), label, score, seconds)
     if features.shape[1] and len(label) >= 100:
-        began = time.process_time()
-        score, suspected = area_under_margin(features, label)
-        yield "aum", {"score": score, "suspected": suspected, "seconds": time.process_time() - began}
+        (score, suspected), seconds = _timed(area_under_margin, features, label)
+        yield "aum", {"score": score, "suspected": suspected, "seconds": seconds}
     if features.shape[1]:
         yield from _pyod(features)
+
+
+def _timed(call: Callable[..., Any], *words: Any, **more: Any) -> tuple[Any, float]:
+    """What a call gives, and its seconds."""
+    began = time.process_time()
+    found = call(*words, **more)
+    return found, time.process_time() - began
 
 
 def _cleanlab(
@@ -123,32 +128,20 @@ def _cleanlab(
     from cleanlab.filter import find_label_issues
 
     for filter_by in FILTERS:
-        began = time.process_time()
         try:
-            found = find_label_issues(label, p, filter_by=filter_by, n_jobs=1)
+            found, took = _timed(find_label_issues, label, p, filter_by=filter_by, n_jobs=1)
         except Exception:  # a filter may refuse a set; the others are kept
             continue
-        yield (
-            f"cleanlab {filter_by}, {name}",
-            {
-                "score": score, "suspected": np.asarray(found, dtype=bool),
-                "seconds": seconds + time.process_time() - began,
-            },
-        )  # fmt: skip
+        answer = {"score": score, "suspected": np.asarray(found, dtype=bool), "seconds": seconds + took}
+        yield f"cleanlab {filter_by}, {name}", answer
 
 
 def _pyod(features: np.ndarray) -> Iterator[tuple[str, Found]]:
     from pyod.models.iforest import IForest
     from pyod.models.knn import KNN
 
-    scaled = (features - features.mean(0)) / np.maximum(features.std(0), 1e-6)
+    scaled = standardised(features)
     for name, detector in (("knn", KNN()), ("iforest", IForest(random_state=0))):
-        began = time.process_time()
-        detector.fit(scaled)
-        yield (
-            f"pyod {name}",
-            {
-                "score": detector.decision_scores_, "suspected": detector.labels_.astype(bool),
-                "seconds": time.process_time() - began,
-            },
-        )  # fmt: skip
+        _, seconds = _timed(detector.fit, scaled)
+        suspected = detector.labels_.astype(bool)
+        yield f"pyod {name}", {"score": detector.decision_scores_, "suspected": suspected, "seconds": seconds}

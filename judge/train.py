@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,10 +66,6 @@ class Pieces:
 
     def __len__(self) -> int:
         return len(self.info)
-
-    def of(self, test: Callable[[dict[str, Any]], bool]) -> Tensor:
-        """Index of the pieces that pass a test."""
-        return torch.tensor([place for place, each in enumerate(self.info) if test(each)], dtype=torch.long)
 
 
 def read_pieces(folder: Path) -> Pieces:
@@ -325,7 +320,7 @@ def main(
     p = torch.zeros(len(pieces), ROWS, 3)
     without = {out: nets.some(slice(FOLD_MEMBERS * i, FOLD_MEMBERS * (i + 1))) for i, out in enumerate(FOLDS)}
     for families, own_nets in without.items():
-        own = pieces.of(lambda info, out=families: info["family"] in out)  # type: ignore[misc]
+        own = torch.tensor([i for i, info in enumerate(pieces.info) if info["family"] in families])
         p[own] = said(own_nets, pieces, own)
     every = torch.arange(len(pieces))
     print(report(p, pieces, every, (0.5, 0.6, 0.7, 0.8, 0.9)), flush=True)

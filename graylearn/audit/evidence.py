@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.array_types import Bools, Floats, Ints
-from graylearn.audit.blocks import row_blocks
-from graylearn.audit.transitions import Transitions, believed
+from graylearn.audit.confusions import Transitions, believed
+from graylearn.audit.scaling import row_blocks
 from graylearn.audit.views import Rows, Views, look, unit_rows
 
 VIEWS = ("angle", "distance", "kernel", "centre", "trees", "given")

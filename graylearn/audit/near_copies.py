@@ -28,8 +28,8 @@ from torch import Tensor
 from torch.nn.functional import grid_sample, interpolate
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.blocks import row_blocks
 from graylearn.audit.inputs import as_features
+from graylearn.audit.scaling import row_blocks
 from graylearn.options import IdLike
 
 Kind = Literal["image", "text", "rows"]

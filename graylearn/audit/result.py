@@ -14,8 +14,16 @@ from numpy.typing import NDArray
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.confusions import confusion_table
 from graylearn.audit.inputs import as_probabilities, classes_of_columns, described, one_class
-from graylearn.audit.kinds import KINDS, LEVELS, MISLABELLED, OOD, SURE
-from graylearn.audit.shares import chances_by_kind, share_in_words, shares_of
+from graylearn.audit.kinds import (
+    KINDS,
+    LEVELS,
+    MISLABELLED,
+    OOD,
+    SURE,
+    chances_by_kind,
+    share_in_words,
+    shares_of,
+)
 from graylearn.audit.store import as_unicode, read_audit, write_audit
 from graylearn.audit.verdict import Known, Mode, verdict, worth_a_look
 from graylearn.data.inputs import as_ids, as_labels, is_sparse

@@ -1,9 +1,10 @@
-"""Features on one scale, and no more columns than a neighbourhood needs."""
+"""Features on one scale, no more columns than a neighbourhood needs, and large sets in blocks of rows."""
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,15 @@ FEW = 0.15
 """Share of a column that may be far: of one that is zero in three rows of four all others could be."""
 _ASKED = 2_000  # rows that quartiles are read from
 _BLOCK = 1 << 17  # values worked on at once, of 8 bytes and several times over
+BLOCK = 1 << 24
+"""Values that a block of rows holds: 128 MB in double precision."""
+
+
+def row_blocks(rows: int, values_a_row: int, most: int = BLOCK) -> Iterator[slice]:
+    """All rows, as many at once as hold `most` values."""
+    step = max(1, most // max(values_a_row, 1))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
 
 
 def scaled(
@@ -35,8 +45,7 @@ def scaled(
     if not x.size:
         return done
     least, median, most = _near(x, order)
-    step = max(1, _BLOCK // x.shape[1])
-    parts = [slice(start, start + step) for start in range(0, len(x), step)]
+    parts = list(row_blocks(len(x), x.shape[1], _BLOCK))
 
     def read(part: slice) -> NDArray[np.float64]:
         """Rows in which NaN stands for all that is missing."""

@@ -16,8 +16,7 @@ from graylearn.array_types import Bools, Floats, Ints
 from graylearn.audit.copies import different
 from graylearn.audit.evidence import Evidence, gather
 from graylearn.audit.judge import Judge, shipped
-from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE
-from graylearn.audit.shares import chances_by_kind, ranges_of
+from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE, chances_by_kind, ranges_of
 from graylearn.data.samples import Label
 from graylearn.errors import first_few, shortened
 

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.blocks import row_blocks
 from graylearn.audit.forest import forest_votes
 from graylearn.audit.near import Near, nearest
+from graylearn.audit.scaling import row_blocks
 from graylearn.progress import tell
 
 LANDMARKS = 400

@@ -59,7 +59,7 @@ def _say(out: Console, line: str, style: str | None = None) -> None:
 def show_run(summary: dict[str, Any], *, with_data_notes: bool = False) -> None:
     """What a run found, what it measured, and where to look next; if asked what reading the data told."""
     # torch comes with it, which other commands need not
-    from graylearn.audit.shares import share_in_words, shown_shares
+    from graylearn.audit.kinds import share_in_words, shown_shares
 
     out, shares = console(), shown_shares(summary["found"])
     heading = f"{Path(summary['data']).name}: {summary['samples']:,} samples, {summary['classes']} classes"

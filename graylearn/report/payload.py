@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from graylearn.audit import KINDS, LEVELS
 from graylearn.audit.annotators import MISSING
-from graylearn.audit.shares import shown_shares
+from graylearn.audit.kinds import shown_shares
 from graylearn.audit.verdict import DOUBTFUL
 from graylearn.data.labels import are_near
 from graylearn.errors import DataError

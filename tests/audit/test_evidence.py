@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from planted import as_rows, believable, clusters
 
+from graylearn.audit.confusions import believed
 from graylearn.audit.evidence import COLUMNS, VIEWS, gather
-from graylearn.audit.transitions import believed
 
 OF_THE_MODEL = {name for name in COLUMNS if name.startswith("given:") or name.startswith("set: given")} | {
     "set: model saw the labels"

@@ -3,7 +3,7 @@
 import pytest
 
 from graylearn.audit import KINDS
-from graylearn.audit.shares import shown_shares
+from graylearn.audit.kinds import shown_shares
 
 
 def test_shares_add_up_to_all_of_the_samples():

@@ -12,7 +12,7 @@ benchmarks measure on is `evaluated`: it is judged only by a judge that its whol
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -138,20 +138,19 @@ def load(folder: str | os.PathLike[str] | None = None) -> Mapping[str, list[Samp
     """All declared sources in a folder, by family; without any folder, scikit-learn's alone."""
     folder = folder or os.environ.get("GRAYLEARN_JUDGE_DATA")
     families: dict[str, list[Samples]] = {}
-    for path in sorted(Path(folder).glob("*.npz")) if folder else []:
-        source = declared(path.stem)
+    for name, (x, y) in _of_folder(Path(folder)) if folder else of_sklearn().items():
+        source = declared(name)
         if source is None:
-            raise ValueError(f"{path.name} is in no row of judge/sources.py: its licence is not known")
-        with np.load(path) as file:
-            read = Samples(source, path.stem, file["x"], file["y"].astype(np.int64))
-            families.setdefault(source.family, []).append(read)
-    if not folder:
-        for name, (x, y) in of_sklearn().items():
-            source = declared(name)
-            assert source is not None
-            read = Samples(source, name, x.astype(np.float32), y.astype(np.int64))
-            families.setdefault(source.family, []).append(read)
+            raise ValueError(f"{name}.npz is in no row of judge/sources.py: its licence is not known")
+        x = x if folder else x.astype(np.float32)
+        families.setdefault(source.family, []).append(Samples(source, name, x, y.astype(np.int64)))
     return families
+
+
+def _of_folder(folder: Path) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray]]]:
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path) as file:
+            yield path.stem, (file["x"], file["y"])
 
 
 def of_sklearn() -> dict[str, tuple[np.ndarray, np.ndarray]]:

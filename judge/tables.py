@@ -42,8 +42,7 @@ def mean(rows: Rows, key: str, **wanted: Any) -> float:
 
 def share(rows: Rows, key: str, above: float) -> float:
     """In how many of 100 rows with the measure it is above."""
-    values = [row[key] > above for row in rows if row.get(key) is not None]
-    return 100 * float(np.mean(values)) if values else NONE
+    return 100 * mean([{key: row[key] > above} for row in rows if row.get(key) is not None], key)
 
 
 def clean(rows: Rows, drawn: bool) -> Rows:
@@ -159,15 +158,14 @@ def best_peer(peers: Rows, name: str, measure: str = "f1") -> tuple[float, str]:
 
 def by_case(rules: Rows, judge: Rows, peers: Rows) -> str:
     """F1 and average precision of every case, and what is flagged."""
+    both = select(rules, group=SHOWN), select(judge, group=SHOWN)
+    of = [{(row["name"], row["overlap"]): row for row in rows} for rows in both]
     body: list[list[Any]] = []
-    of = [
-        {(row["name"], row["overlap"]): row for row in select(rows, group=SHOWN)} for rows in (rules, judge)
-    ]
     for name, overlap in sorted({**of[0], **of[1]}):
         two = [rows.get((name, overlap), {}) for rows in of]
-        f1, ap, share = ([row.get(key) for row in two] for key in ("f1", "ap", "flagged"))
+        f1, ap, share = ([row.get(key, NONE) for row in two] for key in ("f1", "ap", "flagged"))
         line = [*f1, *best_peer(peers, name), *ap, best_peer(peers, name, "ap")[0], *share]
-        body.append([f"{name} ({overlap})", *(NONE if cell is None else cell for cell in line)])
+        body.append([f"{name} ({overlap})", *line])
     head = ["case", "rules: F1", "judge", "best peer", "which", "rules: AP", "judge", "best peer",
             "rules: flagged", "judge"]  # fmt: skip
     return markdown(head, body)

@@ -110,7 +110,6 @@ def gray_loss(
     target = checks.widened(target)
     if detach and isinstance(confidence, Tensor):
         confidence = confidence.detach()
-    inputs = Inputs(logits, target, confidence, weight, ignore_index, reduction)
     if label_smoothing or target.is_floating_point():
         checks.check_smoothing(label_smoothing)
         if not detach or impl not in ("auto", "reference"):
@@ -118,6 +117,7 @@ def gray_loss(
                 f"detach={detach} and impl={impl!r} are for class indices without label_smoothing; expected"
                 " detach=True and impl='auto' or 'reference'"
             )
+        inputs = Inputs(logits, target, confidence, weight, ignore_index, reduction)
         return soft_gray_loss(inputs, label_smoothing)
     confidence = checks.check_confidence(confidence, target, ignore_index)
     if impl not in IMPLEMENTATIONS:
@@ -130,7 +130,7 @@ def gray_loss(
         impl = "reference"
     if isinstance(confidence, str) and confidence == "relative":
         confidence = _relative(logits, target, ignore_index, detach)
-    inputs = inputs._replace(confidence=confidence)
+    inputs = Inputs(logits, target, confidence, weight, ignore_index, reduction)
     if impl == "triton" and logits.numel():
         from graylearn.losses import gpu
 

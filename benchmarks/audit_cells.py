@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits, load_wine
 
-from graylearn.data import Contaminated, contaminate
+from graylearn.data import Contaminated, Samples, contaminate
 from graylearn.data.splits import stratified_choice
 from reproduction.catalog import load
 
@@ -50,15 +50,19 @@ def _split(x: np.ndarray, y: np.ndarray, ood: list[int]) -> Source:
     return Source(x[~outside], y[~outside], x[outside], y[outside])
 
 
-def _table(name: str, data: Path, ood: list[str], drop: tuple[str, ...] = ()) -> Source:
+def table(name: str, data: Path, drop: tuple[str, ...] = ()) -> tuple[np.ndarray, Samples]:
+    """The columns of a table that are not dropped, without its sentinels such as -9999, and the samples."""
     samples = load(name, data, split="all")
-    frame = samples.x.drop(columns=[name for name in drop if name in samples.x.columns])
-    numbers = frame.to_numpy(dtype=np.float64)
-    low, high = np.nanquantile(numbers, [0.001, 0.999], axis=0)  # sentinels such as -9999
+    x = samples.x.drop(columns=list(drop), errors="ignore").to_numpy(dtype=np.float64)
+    return np.clip(x, *np.nanquantile(x, [0.001, 0.999], axis=0)), samples
+
+
+def _table(name: str, data: Path, ood: list[str], drop: tuple[str, ...] = ()) -> Source:
+    x, samples = table(name, data, drop)
     places = [k for k, name in enumerate(samples.classes) if str(name) in ood]
     if len(places) != len(ood):
         raise ValueError(f"classes are {samples.classes}, expected {ood} among them")
-    return _split(np.clip(numbers, low, high), samples.y, places)
+    return _split(x, samples.y, places)
 
 
 _POINTING = (
@@ -71,7 +75,7 @@ _POINTING = (
 def _wineqt(data: Path, features: Path) -> Source:
     samples = load("wineqt", data, split="all")
     quality = np.array([int(str(name)) for name in samples.classes])[samples.y]
-    x = samples.x.drop(columns=[name for name in ("Id",) if name in samples.x.columns]).to_numpy(np.float64)
+    x = samples.x.drop(columns="Id", errors="ignore").to_numpy(np.float64)
     return _split(x, np.clip(quality, 4, 7), [7])
 
 
@@ -118,16 +122,9 @@ def mixed(source: Source, setting: Setting, seed: int, cap: int = CAP) -> Contam
     if setting.labels == "specific" and len(np.unique(source.ood_group)) >= num_classes:
         groups = source.ood_group  # else k-means groups, one a label, so that OOD is spread over all labels
     return contaminate(
-        x,
-        y,
-        source.ood_x.astype(np.float32),
-        alpha=setting.alpha,
-        labels=setting.labels,  # type: ignore[arg-type]
-        ood_groups=groups,
-        flip=setting.flip,
-        on_shortage="subsample",
-        seed=seed,
-    )
+        x, y, source.ood_x.astype(np.float32), ood_groups=groups, alpha=setting.alpha, flip=setting.flip,
+        labels=setting.labels, on_shortage="subsample", seed=seed,  # type: ignore[arg-type]
+    )  # fmt: skip
 
 
 class Split:

@@ -29,6 +29,7 @@ from graylearn.data.images import cache_images
 from graylearn.data.read import read
 
 OUT = RESULTS / "data.jsonl"
+REPEATS, IMAGES, SIZE, WORKERS = 5, 10_000, 64, 2
 PILLOW_LOOP = """
 import sys
 from PIL import Image
@@ -39,10 +40,10 @@ for path in sys.stdin.read().splitlines():
 """
 
 
-def interleaved(repeats: int, **works: Callable[[], Any]) -> dict[str, float]:
+def interleaved(**works: Callable[[], Any]) -> dict[str, float]:
     """The median seconds of each, taken in turns so that a busy machine slows all alike."""
     times: dict[str, list[float]] = {name: [] for name in works}
-    for _ in range(repeats):
+    for _ in range(REPEATS):
         for name, work in works.items():
             began = time.perf_counter()
             work()
@@ -50,22 +51,17 @@ def interleaved(repeats: int, **works: Callable[[], Any]) -> dict[str, float]:
     return {name: round(statistics.median(values), 4) for name, values in times.items()}
 
 
-def measure_table(path: Path, repeats: int = 5) -> dict[str, Any]:
+def measure_table(path: Path) -> dict[str, Any]:
     bare = pyarrow.csv.ReadOptions(autogenerate_column_names=True)
     medians = interleaved(
-        repeats,
         pyarrow=lambda: pyarrow.csv.read_csv(path, read_options=bare),
         graylearn=lambda: read(path, label=-1),
     )
-    return record(
-        "read-table",
-        repeats=repeats,
-        seconds=medians,
-        ratio=round(medians["graylearn"] / medians["pyarrow"], 3),
-    )
+    ratio = round(medians["graylearn"] / medians["pyarrow"], 3)
+    return record("read-table", repeats=REPEATS, seconds=medians, ratio=ratio)
 
 
-def make_jpegs(folder: Path, count: int, side: int) -> list[Path]:
+def make_jpegs(folder: Path, side: int) -> list[Path]:
     """Pictures of soft shapes with some grain, so that they compress about as photos do."""
     rng = np.random.default_rng(0)
     shapes = [
@@ -76,7 +72,7 @@ def make_jpegs(folder: Path, count: int, side: int) -> list[Path]:
     ]
     grain = rng.normal(0, 8, (20, side, side, 3))
     paths = []
-    for number in range(count):
+    for number in range(IMAGES):
         pixels = np.asarray(shapes[number % 50], dtype=np.float64) + grain[number % 20]
         path = folder / f"{number:05}.jpg"
         Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(path, quality=85)
@@ -84,13 +80,13 @@ def make_jpegs(folder: Path, count: int, side: int) -> list[Path]:
     return paths
 
 
-def pillow_loop(paths: list[Path], size: int, workers: int) -> None:
+def pillow_loop(paths: list[Path]) -> None:
     processes = []
-    for worker in range(workers):
+    for worker in range(WORKERS):
         process = subprocess.Popen(
-            [sys.executable, "-c", PILLOW_LOOP, str(size)], stdin=subprocess.PIPE, text=True
+            [sys.executable, "-c", PILLOW_LOOP, str(SIZE)], stdin=subprocess.PIPE, text=True
         )
-        process.stdin.write("\n".join(map(str, paths[worker::workers])))
+        process.stdin.write("\n".join(map(str, paths[worker::WORKERS])))
         process.stdin.close()
         processes.append(process)
     for process in processes:
@@ -98,29 +94,19 @@ def pillow_loop(paths: list[Path], size: int, workers: int) -> None:
             raise RuntimeError("the Pillow loop failed")
 
 
-def measure_images(
-    count: int, side: int, repeats: int = 5, size: int = 64, workers: int = 2
-) -> dict[str, Any]:
+def measure_images(side: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "images").mkdir()
-        paths = make_jpegs(Path(folder) / "images", count, side)
+        paths = make_jpegs(Path(folder) / "images", side)
 
         def first_pass() -> None:
-            cache_images(paths, size=size, folder=Path(tempfile.mkdtemp(dir=folder)), workers=workers)
+            cache_images(paths, size=SIZE, folder=Path(tempfile.mkdtemp(dir=folder)), workers=WORKERS)
 
-        medians = interleaved(
-            repeats, pillow=lambda: pillow_loop(paths, size, workers), first_pass=first_pass
-        )
+        medians = interleaved(pillow=lambda: pillow_loop(paths), first_pass=first_pass)
     return record(
-        "image-cache",
-        images=count,
-        side=side,
-        size=size,
-        workers=workers,
-        repeats=repeats,
-        seconds=medians,
-        ratio=round(medians["first_pass"] / medians["pillow"], 3),
-    )
+        "image-cache", images=IMAGES, side=side, size=SIZE, workers=WORKERS, repeats=REPEATS,
+        seconds=medians, ratio=round(medians["first_pass"] / medians["pillow"], 3),
+    )  # fmt: skip
 
 
 def table() -> str:
@@ -144,4 +130,4 @@ def main() -> None:
     if options.arrhythmia:
         append(measure_table(options.arrhythmia), OUT)
     for side in (128, 400):
-        append(measure_images(10_000, side), OUT)
+        append(measure_images(side), OUT)

@@ -58,8 +58,7 @@ def clinc(data: Path, fetched: Path) -> Arrays:
 
 
 def news(data: Path, fetched: Path, name: str) -> Arrays:
-    x, y = unseen.news(name, fetched)
-    return {"x": x, "y": y}
+    return dict(zip("xy", unseen.news(name, fetched), strict=True))
 
 
 def _tiny(y: np.ndarray) -> np.ndarray:

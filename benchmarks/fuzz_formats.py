@@ -47,13 +47,8 @@ def check_samples(samples: gl.Samples) -> None:
 
 def read(path: Path, rng: Random) -> None:
     """Read a file or a folder one way or another."""
-    check_samples(
-        gl.read(
-            path,
-            label=rng.choice(["label", "label", -1, None]),
-            labelled=rng.random() > 0.1,
-        )
-    )
+    label = rng.choice(["label", "label", -1, None])
+    check_samples(gl.read(path, label=label, labelled=rng.random() > 0.1))
 
 
 def of_file(path: Path, end: Callable[[Path, Random], Any] = read) -> Case:
@@ -173,10 +168,8 @@ def read_hugging_face(folder: Path) -> Case:
 def label_studio(folder: Path) -> Case:
     """An export of Label Studio, as decisions."""
     path = folder / "export.json"
-    rows = [
-        {"id": number, "label": "cat", "score": 0.5, "suggested": "dog", "data": {"text": "a"}}
-        for number in range(3)
-    ]
+    row = {"label": "cat", "score": 0.5, "suggested": "dog", "data": {"text": "a"}}
+    rows = [{"id": number, **row} for number in range(3)]
     exported: list[Any] = tasks(rows, "run")
     for task, choice in zip(exported, ("dog", NONE, "cat"), strict=True):
         answer = {

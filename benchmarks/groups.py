@@ -95,14 +95,11 @@ def measure(name: str, noise: str, seed: int, held: Grouped) -> Iterator[record.
         found = gl.audit(x, y, groups=groups if way == "groups" else None, seed=seed, log="none")
         flagged = found.suspected
         yield {
-            "way": way,
-            "samples": len(y),
-            "groups": len(np.unique(groups)),
-            "wrong": float(wrong.mean()),
-            "flagged": float(flagged.mean()),
+            "way": way, "samples": len(y), "groups": len(np.unique(groups)),
+            "wrong": float(wrong.mean()), "flagged": float(flagged.mean()),
             "precision": float(wrong[flagged].mean()) if flagged.any() else None,
             "recall": float(flagged[wrong].mean()) if wrong.any() else None,
-        }
+        }  # fmt: skip
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from sklearn import datasets
 
+from benchmarks.audit_cells import table
 from benchmarks.human_noise_sets import Arrays, Folders, arrays, embedded, renumbered
 from reproduction.catalog import load
 
@@ -92,12 +93,8 @@ _TABLES = {
 
 @later
 def _table(folders: Folders, name: str, seed: list[int], rows: int) -> Arrays:
-    samples = load(name, folders.data, split="all")
-    frame = samples.x.drop(columns=[c for c in _TABLES[name] if c in samples.x.columns])
-    x = frame.to_numpy(dtype=np.float64)
-    low, high = np.nanquantile(x, [0.001, 0.999], axis=0)  # sentinels such as -9999
-    random = np.random.default_rng(seed)
-    return _case(*_some(np.clip(x, low, high), samples.y, random, 10, rows))
+    x, samples = table(name, folders.data, _TABLES[name])
+    return _case(*_some(x, samples.y, np.random.default_rng(seed), 10, rows))
 
 
 @later

@@ -8,8 +8,6 @@ the same settings; the oracle trains on the in-distribution samples with their t
 wraps the same network, trained with cross entropy. The refined fit is a committee, and committees do better
 than one network whatever they learn from; so there are rows for it with one member, and for committees of the
 same size on the dirty labels ("standard x5") and the true ones ("oracle x5").
-
-One JSON line a cell, setting, seed and method.
 """
 
 from __future__ import annotations
@@ -176,11 +174,6 @@ class Accuracies:
         found = list(dict.fromkeys(method for methods in self.by.values() for method in methods))
         return [*(m for m in MAIN if m in found), *sorted(m for m in found if m not in MAIN)]
 
-    @property
-    def seeds(self) -> list[int]:
-        """All seeds of which there is a row."""
-        return sorted({s for methods in self.by.values() for seeds in methods.values() for s in seeds})
-
     def keys(self, settings: tuple[str, ...], few: bool) -> list[Key]:
         """Cells and settings, of at most three classes (`few`) or of more."""
         return [key for key in self.by if key[1] in settings and (self.classes[key[0]] < 4) == few]
@@ -218,45 +211,6 @@ def spread(value: tuple[float, float | None] | None, digits: int = 2, sign: str 
     return text if value[1] is None else f"{text} ± {value[1]:.{digits}f}"
 
 
-def goals(rows: list[record.Row]) -> str:
-    """What was aimed at, and what was reached."""
-    data, dirty = Accuracies(rows), ("ood20", "mix", "specific")
-    many, every = data.keys(dirty, few=False), data.keys(dirty, few=False) + data.keys(dirty, few=True)
-    below = data.mean_against(many, "gl+refine", "oracle")
-    alone = data.mean_against(many, "gl+refine x1", "oracle")
-    fair = data.mean_against(many, "gl+refine", "oracle x5")
-    clean = data.keys(("clean",), few=False) + data.keys(("clean",), few=True)
-    found = {key[0]: data.against(key, "gl+refine", "standard") for key in clean}
-    by_cell = {cell: mean(values.values()) for cell, values in found.items() if values}
-    worst = min(by_cell, key=lambda cell: by_cell[cell], default=None)
-
-    def line(goal: str, text: str, value: float | None, least: float) -> list[str]:
-        return [goal, text, "-" if value is None else "met" if value >= least else "missed"]
-
-    def share(goal: str, keys: list[Key]) -> list[str]:
-        won = data.recovered(keys, "gl+refine")
-        text = "-" if won is None else f"{100 * won[0]:.0f} % of {won[1]} gaps"
-        return line(goal, text, None if won is None else won[0], 0.8)
-
-    body = [
-        line("within 1 point of the oracle, K >= 4", spread(below), None if below is None else below[0], -1),
-        ["the same with one network, no committee", spread(alone), "-"],
-        ["against a committee of oracles", spread(fair), "-"],
-        share("80 % of gaps of a point won back, K >= 4", many),
-        share("the same, all cells", every),
-        line(
-            "at most .3 below standard on clean data: the worst cell",
-            "-" if worst is None else f"{worst} {by_cell[worst]:+.2f}",
-            None if worst is None else by_cell[worst],
-            -0.3,
-        ),
-    ]
-    if by_cell:
-        body.append(["the same, mean of the cells", f"{mean(by_cell.values()):+.2f}", "-"])
-    seeds = ", ".join(str(seed) for seed in data.seeds)
-    return f"Seeds {seeds}.\n\n" + record.markdown(["goal", "gl + refine", ""], body)
-
-
 def by_method(rows: list[record.Row], few: bool) -> str:
     """Accuracy less the oracle's by setting, and the share of the gap won back, one line a method."""
     data = Accuracies(rows)
@@ -289,7 +243,6 @@ def by_method(rows: list[record.Row], few: bool) -> str:
 
 LAB_TABLES = {
     "refinement.md": {
-        "refine, goals": lambda: goals(read()),
         "refine, four classes or more": lambda: by_method(read(), few=False),
         "refine, two or three classes": lambda: by_method(read(), few=True),
         "choose, four classes or more": lambda: by_method(read(CHOSEN), few=False),
@@ -299,9 +252,8 @@ LAB_TABLES = {
 
 def main() -> None:
     parser = record.parser(__doc__, RESULTS, "data", "features")
-    parser.add_argument("--cells", nargs="+", default=list(cells.CELLS), choices=list(cells.CELLS))
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     args = parser.parse_args()
-    tried = product(args.cells, NAMES, args.seeds)
+    tried = product(cells.CELLS, NAMES, args.seeds)
     asked = [{"cell": cell, "setting": setting, "seed": seed} for cell, setting, seed in tried]
     record.sweep("refine", args.out, asked, partial(measure, args=args))

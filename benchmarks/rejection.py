@@ -12,8 +12,7 @@ to test on. A row a cell, setting, seed and way:
     local outlier     scikit-learn's LocalOutlierFactor, likewise
 
 `rejected` is the share of test samples that belong and were rejected, `ood_rejected` that of samples of no
-class; `covered` the share of sets that hold the true class. A run goes on where it
-was.
+class; `covered` the share of sets that hold the true class. A run goes on where it was.
 """
 
 from __future__ import annotations
@@ -136,25 +135,15 @@ def table() -> str:
         for way in WAYS
         if (rows := found[setting, way])
     ]  # fmt: skip
-    head = [
-        "",
-        "rejected at .99",
-        "worst set",
-        "at .95",
-        "OOD rejected at .95",
-        "covered at .95",
-        "worst set",
-    ]
-    return record.markdown(head, body)
+    of = ("rejected at .99", "worst set", "at .95", "OOD rejected at .95", "covered at .95", "worst set")
+    return record.markdown(["", *of], body)
 
 
 LAB_TABLES = {"team.md": {"rejection": table}}
 
 
 def main() -> None:
-    parser = record.parser(__doc__, RESULTS, "data", "features")
-    parser.add_argument("--cells", nargs="+", default=list(cells.CELLS), choices=list(cells.CELLS))
-    args = parser.parse_args()
-    tried = product(args.cells, SETTINGS, args.seeds)
+    args = record.parser(__doc__, RESULTS, "data", "features").parse_args()
+    tried = product(cells.CELLS, SETTINGS, args.seeds)
     asked = [{"cell": cell, "setting": setting, "seed": seed} for cell, setting, seed in tried]
     record.sweep("rejection", args.out, asked, partial(measure, args=args))

@@ -1,6 +1,6 @@
 """How fast the report opens and filters 50,000 suspects, in a real browser; targets: one second each.
 
-    python -m benchmarks report [--suspects 50000] [--repeats 5]
+    python -m benchmarks report
 
 First paint is what the browser reports; `suspects drawn` is when the list stands, `all drawn` when the charts
 do too. A step is the time from changing a control to the next frame after the list was drawn anew, with the
@@ -22,6 +22,7 @@ from playwright.sync_api import sync_playwright
 from benchmarks.record import RESULTS, append, described, record
 from graylearn.report import Preview, ReportData, image_preview, row_preview, write_report
 
+SUSPECTS, REPEATS = 50_000, 5
 ANSWER = """([id, value, kind]) => new Promise((resolve) => {
     const control = document.getElementById(id);
     const drawn = document.getElementById("count"); // written anew with every page of the list
@@ -42,13 +43,13 @@ STEPS = {
 }
 
 
-def made_up(suspects: int, content: str) -> ReportData:
-    """An audit of `suspects` suspects among twice as many samples, 100 classes, curves over 30 epochs."""
+def made_up(content: str) -> ReportData:
+    """An audit of SUSPECTS suspects among twice as many samples, 100 classes, curves over 30 epochs."""
     rng = np.random.default_rng(0)
-    n, classes = 2 * suspects, tuple(f"class {k:03d}" for k in range(100))
+    n, classes = 2 * SUSPECTS, tuple(f"class {k:03d}" for k in range(100))
     words = np.array(["harbour", "meadow", "lantern", "granite", "orchard", "velvet", "compass", "thunder"])
     label, other = rng.integers(0, 100, n), rng.integers(0, 100, n)
-    suspected = rng.permutation(n) < suspects
+    suspected = rng.permutation(n) < SUSPECTS
     ood = suspected & (rng.random(n) < 0.4)
     score = np.where(suspected, 0.5 + 0.5 * rng.random(n), 0.5 * rng.random(n))
     suggested = np.where(ood, None, np.array(classes, dtype=object)[np.where(suspected, other, label)])
@@ -77,7 +78,7 @@ def made_up(suspects: int, content: str) -> ReportData:
         return image_preview(np.kron(grain, np.ones((8, 8, 1), np.uint8)))
 
     return ReportData(
-        title=f"{suspects:,} suspects",
+        title=f"{SUSPECTS:,} suspects",
         table=table,
         classes=classes,
         threshold=0.5,
@@ -90,13 +91,13 @@ def made_up(suspects: int, content: str) -> ReportData:
     )
 
 
-def measure(path: Path, repeats: int) -> dict[str, list[float]]:
+def measure(path: Path) -> dict[str, list[float]]:
     """Milliseconds of each step, in a new context each time."""
     times: dict[str, list[float]] = {}
     with sync_playwright() as playwright:
         found = shutil.which("chromium") or shutil.which("google-chrome")
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
-        for _ in range(repeats):
+        for _ in range(REPEATS):
             context = browser.new_context(viewport={"width": 1280, "height": 900})
             page = context.new_page()
             page.goto(path.as_uri())
@@ -113,20 +114,17 @@ def measure(path: Path, repeats: int) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    parser = described(__doc__)
-    parser.add_argument("--suspects", type=int, default=50_000)
-    parser.add_argument("--repeats", type=int, default=5)
-    options = parser.parse_args()
+    described(__doc__).parse_args()
     for content in ("rows", "pictures"):
         with tempfile.TemporaryDirectory() as folder:
-            data = made_up(options.suspects, content)
-            times = measure(write_report(Path(folder) / "report.html", data), options.repeats)
+            data = made_up(content)
+            times = measure(write_report(Path(folder) / "report.html", data))
         row = record(
             "report",
             content=content,
-            suspects=options.suspects,
+            suspects=SUSPECTS,
             samples=len(data),
-            repeats=options.repeats,
+            repeats=REPEATS,
             load=round(os.getloadavg()[0], 1),  # above the number of cores: times of a busy machine
             median_ms={name: round(statistics.median(values), 1) for name, values in times.items()},
         )

@@ -10,12 +10,10 @@ crop, flip and the history included; TFLOP/s count 3 x the multiply-adds of a fo
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 from torch import nn
@@ -26,13 +24,9 @@ from benchmarks.record import RESULTS, append, described, markdown, record, rows
 from graylearn.nets import make
 from graylearn.training import Augment, OptimizerSettings, ScheduleSettings, Settings, train, train_stack
 
+OUT, REPEATS = RESULTS / "training.jsonl", 5
 RESNET18_FLOP = 3 * 2 * 0.5554e9
 """Floating point operations to train ResNet18 on one 32x32 image: forward once, backward twice."""
-
-
-# -- tables on the CPU --------------------------------------------------------------------------------
-
-
 SAMPLES, FEATURES, CLASSES = 2000, 20, 5
 IMAGES, BATCHES = 50_000, (128, 512, 2048)
 
@@ -51,25 +45,18 @@ def skorch_fit(x: torch.Tensor, y: torch.Tensor, model: nn.Module, epochs: int) 
     from skorch import NeuralNetClassifier
 
     net = NeuralNetClassifier(
-        model,
-        criterion=nn.CrossEntropyLoss,
-        optimizer=torch.optim.Adam,
-        lr=1e-3,
-        max_epochs=epochs,
-        batch_size=16,
-        iterator_train__shuffle=True,
-        train_split=None,
-        verbose=0,
-    )
+        model, criterion=nn.CrossEntropyLoss, optimizer=torch.optim.Adam, lr=1e-3, max_epochs=epochs,
+        batch_size=16, iterator_train__shuffle=True, train_split=None, verbose=0,
+    )  # fmt: skip
     net.fit(x.numpy(), y.numpy())
 
 
-def on_cpu(arguments: argparse.Namespace) -> None:
+def on_cpu() -> None:
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(SAMPLES, FEATURES, generator=generator)
     y = torch.randint(CLASSES, (SAMPLES,), generator=generator)
-    epochs, stacked = arguments.epochs or 3, 20
+    epochs, stacked = 3, 20
     steps = epochs * -(-len(x) // 16)
 
     def new() -> nn.Module:
@@ -90,7 +77,7 @@ def on_cpu(arguments: argparse.Namespace) -> None:
         f"train_stack of {stacked}": (engine_stack, stacked),
     }
     times: dict[str, list[float]] = {name: [] for name in entries}
-    for repeat in range(arguments.repeats + 1):
+    for repeat in range(REPEATS + 1):
         for name, (run, models) in entries.items():
             began = time.process_time()
             run()
@@ -99,18 +86,9 @@ def on_cpu(arguments: argparse.Namespace) -> None:
                 times[name].append(spent)
                 print(f"round {repeat}  {name:20s} {spent * 1e6:8.0f} us a step and model", flush=True)
     middle = {name: statistics.median(values) for name, values in times.items()}
-    row = record(
-        "training speed, tables, cpu",
-        microseconds_a_step={name: value * 1e6 for name, value in middle.items()},
-        samples=SAMPLES,
-        features=FEATURES,
-        classes=CLASSES,
-        repeats=arguments.repeats,
-    )
-    append(row, arguments.out)
-
-
-# -- images on a GPU ----------------------------------------------------------------------------------
+    taken = {name: value * 1e6 for name, value in middle.items()}
+    sizes = {"samples": SAMPLES, "features": FEATURES, "classes": CLASSES, "repeats": REPEATS}
+    append(record("training speed, tables, cpu", microseconds_a_step=taken, **sizes), OUT)
 
 
 def plain_loop(x: torch.Tensor, y: torch.Tensor, batch: int, steps: int, device: torch.device) -> float:
@@ -154,11 +132,11 @@ def engine_speed(x: torch.Tensor, y: torch.Tensor, batch: int, epochs: int, mode
     return statistics.median(rates)
 
 
-def on_gpu(arguments: argparse.Namespace) -> None:
+def on_gpu() -> None:
     generator = torch.Generator().manual_seed(0)
     x = torch.randint(256, (IMAGES, 32, 32, 3), dtype=torch.uint8, generator=generator)
     y = torch.randint(10, (IMAGES,), generator=generator)
-    epochs = arguments.epochs or 5
+    epochs = 5
     plain = {batch: plain_loop(x, y, batch, IMAGES // batch, torch.device("cuda")) for batch in BATCHES}
     for mode, batch in itertools.product(("default", "reduce-overhead"), BATCHES):
         rate = engine_speed(x, y, batch, epochs, mode)
@@ -173,12 +151,12 @@ def on_gpu(arguments: argparse.Namespace) -> None:
             images=IMAGES,
             epochs=epochs,
         )
-        append(row, arguments.out)
+        append(row, OUT)
         print(mode, batch, rate, flush=True)
 
 
 def tables_on_cpu() -> str:
-    row = rows(RESULTS / "training.jsonl", "training speed, tables, cpu")[-1]
+    row = rows(OUT, "training speed, tables, cpu")[-1]
     body = [[name, f"{value:,.0f}"] for name, value in row["microseconds_a_step"].items()]
     return markdown(["way", "microseconds per step and model"], body)
 
@@ -190,7 +168,7 @@ def images_on_gpu() -> str:
             f"{row['tflops']:.0f}", f"{row['plain_float32_images_per_second']:,.0f}",
             f"{row['ratio_at_batch']:.1f}",
         ]
-        for row in rows(RESULTS / "training.jsonl", "training speed, images, gpu")
+        for row in rows(OUT, "training speed, images, gpu")
     ]  # fmt: skip
     return markdown(["torch.compile mode", "images a second", "TFLOP/s", "plain float32", "ratio"], body)
 
@@ -201,8 +179,4 @@ LAB_TABLES = {"measurements.md": {"tables": tables_on_cpu, "gpu": images_on_gpu}
 def main() -> None:
     parser = described(__doc__)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="tables, or images")
-    parser.add_argument("--out", type=Path, default=RESULTS / "training.jsonl")
-    parser.add_argument("--epochs", type=int, default=None, help="3 for tables, 5 for images")
-    parser.add_argument("--repeats", type=int, default=5)
-    arguments = parser.parse_args()
-    (on_cpu if arguments.device == "cpu" else on_gpu)(arguments)
+    (on_cpu if parser.parse_args().device == "cpu" else on_gpu)()

@@ -40,11 +40,6 @@ def test_every_name_of_the_public_list_exists():
     assert not {"TYPE_CHECKING", "getter", "lazy", "_NAMES"} & set(dir(gl))
 
 
-def test_a_name_that_does_not_exist_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'graylearn' has no attribute 'grey_loss'"):
-        _ = gl.grey_loss
-
-
 def test_type_checkers_see_the_names_that_are_there():
     """What the package imports for type checkers is the public list, from where it truly comes from."""
     tree = ast.parse(Path(gl.__file__).read_text(encoding="utf-8"))

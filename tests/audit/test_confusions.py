@@ -5,25 +5,6 @@ import pytest
 from planted import clusters
 
 from graylearn import Audit, audit
-from graylearn.audit.confusions import confusion_table
-
-
-def test_pairs_are_counted_by_what_is_expected_and_by_what_is_flagged():
-    label = np.array([0, 0, 0, 0, 1, 1, 2])
-    wrong = np.array([0.9, 0.8, 0.1, 0.0, 0.7, 0.0, 0.2])
-    found = np.array([1, 1, -1, -1, 2, -1, -1])
-    probabilities = np.array([[0.2, 0.5, 0.3]] * 7)
-    table = confusion_table(label, wrong, probabilities, found, ("wolf", "husky", "lorry"))
-    # the doubt about the third wolf goes to husky, its likeliest other class; a fifth of a
-    # lorry is too little for a row of its own
-    assert table[["label", "true_class", "suspected"]].values.tolist() == [
-        ["wolf", "husky", 2],
-        ["husky", "lorry", 1],
-        ["lorry", None, 0],
-    ]
-    np.testing.assert_allclose(table["samples"], [1.8, 0.7, 0.2])
-    np.testing.assert_allclose(table["share"], [1.8 / 4, 0.7 / 2, 0.2])
-    assert probabilities[0, 0] == 0.2  # what is handed in stays as it is
 
 
 def test_an_audit_names_the_pair_that_is_confused_and_how_often():

@@ -56,17 +56,6 @@ def test_a_row_is_told_of_those_with_its_label_and_its_looks(several):
     assert moved[0] > moved[1] > moved[2] > 0
 
 
-def test_what_is_not_known_is_zero_and_told_and_nothing_counts_beyond_its_limit(several):
-    mean, scale = several.weights["mean"], several.weights["scale"]
-    matrix = np.tile(mean, (3, 1))
-    matrix[1] = np.nan
-    matrix[2] += 100 * scale
-    x = several.prepared(matrix)
-    np.testing.assert_allclose(x[:2, : len(COLUMNS)], 0.0, atol=1e-5)
-    np.testing.assert_allclose(x[2, : len(COLUMNS)], module.FAR)
-    np.testing.assert_array_equal(x[:, len(COLUMNS) :], [[1], [0], [1]] * np.ones(len(module._PLACES)))
-
-
 def test_a_judge_comes_back_from_its_file_with_its_id(several, tmp_path):
     write_judge(several, tmp_path / "once.npz")
     once = read_judge(tmp_path / "once.npz")

@@ -59,33 +59,6 @@ def test_in_lists_nearly_all_neighbours_are_found(monkeypatch):
     assert not (angle.index == np.arange(3000)[:, None]).any()
 
 
-# Class centres.
-
-
-def test_what_lies_far_from_every_class_is_farthest():
-    made = clusters(120, k=3, d=5, wrong=0.0)
-    x = np.concatenate([made.x, np.full((1, 5), 25.0), made.x[:1]])
-    away, own, following = views.class_distances(as_rows(x, np.append(made.y, [0, (made.y[0] + 1) % 3])))
-    assert away.argmax() == 120
-    assert own[-1] > own[0] + 1, "the same sample under another label"
-    assert len(np.unique(following)) <= 3, "how far the next class is, of each class"
-    assert (following > own)[:120].mean() > 0.9, "classes lie farther apart than they are wide"
-
-
-def test_in_groups_a_class_is_where_its_other_groups_lie():
-    made = clusters(120, k=3, d=5, wrong=0.0)
-    single = made.y == 2  # its one group is all that is known of the class
-    group = np.where(single, 1000, np.arange(120))
-    plain, heeded = as_rows(made.x, made.y), as_rows(made.x, made.y, group=group)
-    (p, _, off, _), (q, _, without, _) = views.class_centres(plain), views.class_centres(heeded)
-    assert p[single, 2].mean() > 0.8 > 0.4 > q[single, 2].mean()
-    assert (without[single] > off[single] + 0.5).all()
-    np.testing.assert_array_equal(q[~single].argmax(axis=1), made.y[~single])
-    (_, own, _), (_, apart, _) = views.class_distances(plain), views.class_distances(heeded)
-    assert (apart[single] > own[single] + 1).all()
-    np.testing.assert_allclose(apart[~single], own[~single], atol=0.4)
-
-
 # Trees.
 
 
@@ -120,16 +93,6 @@ def test_samples_of_a_group_never_vouch_for_one_another(name):
     alone = views.look(as_rows(x, y)).opinions[name][every, y].mean()
     assert alone > 0.7, "samples of its group give its label away"
     assert heeded < 0.6
-
-
-def test_opinions_are_probabilities_and_columns_are_finite(rows):
-    seen = views.look(rows)
-    assert set(seen.opinions) == {"angle", "distance", "kernel", "centre", "trees"}
-    for name, p in seen.opinions.items():
-        assert (p >= 0).all(), name
-        np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-6, err_msg=name)
-    for name, column in seen.columns.items():
-        assert np.isfinite(column).all(), name
 
 
 def test_a_part_of_a_large_set_says_nearly_what_all_of_it_says(monkeypatch):

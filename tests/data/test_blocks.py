@@ -14,7 +14,6 @@ from graylearn.data.formats import (
     Change,
     _base,
     _tables,
-    delimited,
     format_of,
     hugging_face,
     images,
@@ -193,26 +192,6 @@ def test_json_lines(tmp_path):
     lines.insert(4, "")
     (tmp_path / "rows.jsonl").write_text("\n".join(lines))
     check(open_blocks(tmp_path / "rows.jsonl", ReadOptions()), gl.read(tmp_path / "rows.jsonl"))
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "what"),
-    [
-        ("broken.csv", "a,label\n" + "1,x\n" * 40 + "1,2,x\n", "line 42: 3 fields"),
-        ("open.csv", "a,label\n" + "1,x\n" * 40 + '1,"x\n' + "1,x\n" * 40, "line 42: a quote opens"),
-        (
-            "strange.csv",
-            b"a,label\n" + b"1,x\n" * 40 + b"1,\xe9\n",
-            "line 42: byte 0xe9 is not utf-8",
-        ),
-        ("broken.jsonl", '{"a": 1, "label": 2}\n' * 40 + "{\n", "line 41: not a JSON object"),
-    ],
-)
-def test_what_is_wrong_with_text_is_told(tmp_path, monkeypatch, name, text, what):
-    monkeypatch.setattr(delimited, "LONGEST", 100)
-    (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(DataError, match=what):
-        open_blocks(tmp_path / name, ReadOptions())
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.jsonl"])

@@ -112,23 +112,6 @@ def test_audit_and_classifier_tell_both():
             tell(frame, numbers)
 
 
-def test_labels_that_seem_misspelt_are_told():
-    times = {"GALAXY": 1500, "GALAXI": 7, "past_due": 300, "paste due": 2, "Yes": 40, "yes ": 40}
-    times |= {"recieved": 1, "received": 90, "QSO": 90, "QS0": 3, "caf\u00e9": 9, "cafe\u0301": 9}
-    with pytest.warns(DataWarning, match="^labels that seem misspelt: ") as caught:
-        note_labels(list(times), list(times.values()))
-    (told,) = caught
-    assert (
-        str(told.message)
-        .split(": ")[1]
-        .startswith(
-            "'yes ' (40) for 'Yes' (40), 'caf\u00e9' (9) for 'cafe\u0301' (9), "
-            "'GALAXI' (7) for 'GALAXY' (1,500), "
-            "'QS0' (3) for 'QSO' (90), 'paste due' (2) for 'past_due' (300) and 1 more"
-        )
-    )
-
-
 @pytest.mark.parametrize(
     "times",
     [

@@ -86,21 +86,6 @@ def test_json_lines_of_text(tmp_path):
     assert samples.classes == ("card", "none")
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('{"text": "a", "label": 1}\n{"text": "b", \n', "line 2: not a JSON object"),
-        ('{"text": "a", "label": 1}\n[1, 2]\n', "line 2: expected an object"),
-        ('{"text": {"0": "a", "1": "b"}, "label": {"0": 1, "1": 2}}', "one object of columns"),
-    ],
-)
-def test_broken_json_lines(tmp_path, content, message):
-    path = tmp_path / "texts.jsonl"
-    path.write_text(content)
-    with pytest.raises(DataError, match=message):
-        read(path, text="text", label="label")
-
-
 def test_a_column_holds_images_where_most_of_its_values_end_like_one(tmp_path):
     """The files that a server was asked for are no images, for all that the first of them is one."""
     (tmp_path / "log.csv").write_text("path,label\n/logo.png,a\n/,b\n/index.html,a\n")

@@ -1,9 +1,5 @@
 """Every epoch of an image cell is tested: on the test images as they are and on augmented ones."""
 
-import numpy as np
-
-from graylearn.training import seeding
-from reproduction import images
 from reproduction.experiments import EXPERIMENTS
 from reproduction.images import run_images
 from reproduction.options import Options
@@ -23,15 +19,3 @@ def test_a_recipe_and_options_change_what_is_trained():
     changes = ({}, *({"recipe": r} for r in ({"momentum": 0.0}, {"weight_decay": 0.1}, {"zipped": True})))
     accuracies = [next(iter(run_images([CELL.but(**c)], None, "cpu")))[1]["ece"] for c in changes]
     assert len(set(accuracies)) == len(changes)
-
-
-def test_zipped_batches_have_ood_samples_in_their_order_and_proportion():
-    is_ood = np.arange(100) >= 80
-    with images._zipped(CELL.but(recipe={"zipped": True}), is_ood):
-        orders = [seeding.epoch_order(100, 0, epoch).numpy() for epoch in (0, 1)]
-    for order in orders:
-        assert sorted(order) == list(range(100))
-        assert order[is_ood[order]].tolist() == list(range(80, 100))
-        assert {int(is_ood[part].sum()) for part in order.reshape(10, 10)} == {2}
-    assert (orders[0] != orders[1]).any()
-    assert (seeding.epoch_order(100, 0, 0).numpy() != orders[0]).any()

@@ -22,9 +22,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 from graylearn.array_types import Floats
-from graylearn.audit.copies import different
 from graylearn.audit.evidence import VIEWS, Evidence, gather
 from graylearn.audit.scaling import reduced, scaled
+from graylearn.audit.verdict import different
 from graylearn.audit.views import Rows, Views, look
 from graylearn.data.splits import row_numbers
 from judge.draw import DirtySet, draw

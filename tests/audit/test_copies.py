@@ -5,7 +5,7 @@ import pytest
 from planted import clusters
 
 from graylearn import audit
-from graylearn.audit.copies import by_chance, different
+from graylearn.audit.verdict import by_chance, different
 from graylearn.data.splits import row_numbers
 
 

@@ -10,36 +10,12 @@ ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "graylearn").rglob("*.py"))
 
 NEVER = {
-    "eval",
-    "exec",
-    "__import__",
-    "os.system",
-    "os.popen",
-    "pickle.load",
-    "pickle.loads",
-    "pickle.Unpickler",
-    "cPickle.load",
-    "dill.load",
-    "dill.loads",
-    "cloudpickle.load",
-    "cloudpickle.loads",
-    "joblib.load",
-    "shelve.open",
-    "marshal.load",
-    "marshal.loads",
-    "pd.read_pickle",
-    "pandas.read_pickle",
-    "yaml.load",
-    "yaml.load_all",
-    "yaml.full_load",
-    "yaml.unsafe_load",
-    "torch.hub.load",
-    "torch.jit.load",
-    "torch.package.PackageImporter",
-    "runpy.run_path",
-    "jsonpickle.decode",
-    "xml.etree.ElementTree.parse",
-}
+    "eval", "exec", "__import__", "os.system", "os.popen", "pickle.load", "pickle.loads",
+    "pickle.Unpickler", "cPickle.load", "dill.load", "dill.loads", "cloudpickle.load", "cloudpickle.loads",
+    "joblib.load", "shelve.open", "marshal.load", "marshal.loads", "pd.read_pickle", "pandas.read_pickle",
+    "yaml.load", "yaml.load_all", "yaml.full_load", "yaml.unsafe_load", "torch.hub.load", "torch.jit.load",
+    "torch.package.PackageImporter", "runpy.run_path", "jsonpickle.decode", "xml.etree.ElementTree.parse",
+}  # fmt: skip
 """Calls that run, or may run, what they read."""
 ONLY_WITH = {"torch.load": ("weights_only", True), "np.load": ("allow_pickle", False)}
 """Calls that do so unless they are told not to, and how each has to be told."""

@@ -17,14 +17,8 @@ import numpy as np
 from graylearn.estimator import GrayClassifier
 
 CHANGES = (
-    "os.rename",
-    "os.remove",
-    "os.mkdir",
-    "os.rmdir",
-    "os.truncate",
-    "shutil.rmtree",
-    "shutil.copyfile",
-)
+    "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree", "shutil.copyfile",
+)  # fmt: skip
 X = np.random.default_rng(0).normal(size=(5, 3))
 
 

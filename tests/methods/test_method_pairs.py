@@ -1,7 +1,6 @@
 """co-teaching and decoupling: two networks, numbers worked out by hand."""
 
 import numpy as np
-import pytest
 import torch
 from hand_made import logits_with_loss, make_step, make_task
 
@@ -36,15 +35,6 @@ def test_the_gradient_of_a_network_is_that_of_its_own_mean_loss():
             pull = 1 - np.exp(-losses[i])
             expected[network, i] = torch.tensor([-pull, pull]) / 3
     torch.testing.assert_close(leaf.grad, expected)
-
-
-@pytest.mark.parametrize(
-    ("epoch", "kept"),
-    [(0, 10), (1, 9), (5, 9), (6, 8), (10, 8), (50, 8)],  # R = .2 x epoch / 10, rounded down
-)
-def test_the_ramp(epoch, kept):
-    method = make_method("co-teaching", noise_rate=0.2)
-    assert method.kept(epoch, 10) == kept
 
 
 def test_something_is_always_kept():

@@ -13,7 +13,7 @@ from reproduction.options import Options
 from reproduction.page import check, details, figure, sections, update
 from reproduction.page.claims import RULES
 from reproduction.page.evidence import Evidence
-from reproduction.page.verdicts import Judgement, Part
+from reproduction.page.verdicts import Part
 from reproduction.records import records
 from reproduction.statistics import Interval, interval
 
@@ -97,19 +97,6 @@ def test_any_store_alone_makes_both_pages(name):
 )
 def test_the_word_of_a_part(mean, half, n, printed, own, word):
     assert Part("", Interval(mean, half, n), printed, own).word == word
-
-
-def test_a_claim_is_contradicted_by_a_contrary_part_alone():
-    def judged(*means):
-        parts = [Part("", Interval(mean, 0.2, 3), 5.0, own=own) for mean, own in means]
-        return Judgement(tuple(parts))
-
-    assert judged((2, True), (2, True), (0, True)).verdict == "**contradicted** (1 of 3)"
-    assert judged((2, True), (2, False), (0, False)).verdict == "**reproduced** (2 of 3)"
-    assert judged((2, True), (0, False)).word == "no difference seen"
-    assert judged((2, True), (0, False)).own == "no"
-    assert judged((2, True), (0, True)).own == "yes"
-    assert Judgement(()).verdict == "**not tested**"
 
 
 @pytest.mark.parametrize(

@@ -12,21 +12,6 @@ from graylearn.estimator import trainset
 CLASSES, ROWS = 3, 900
 
 
-def test_every_sample_is_dealt_once_and_few_of_a_class_stay_together():
-    counts = [5000, 300, 7, 5000]
-    dealing = parts.Dealing.of(counts, 950, seed=3)
-    label = np.repeat([0, 1, 2, 3], counts)
-    part = dealing(np.arange(len(label)), label)
-    assert dealing.parts == 11
-    sizes = np.bincount(part[label == 0], minlength=11)
-    assert sizes.min() > 380
-    assert sizes.max() < 540
-    assert len(set(part[label == 1])) == 3
-    assert len(set(part[label == 2])) == 1
-    shuffled = np.random.default_rng(0).permutation(len(label))
-    assert (dealing(shuffled, label[shuffled]) == part[shuffled]).all()
-
-
 def test_no_part_has_a_single_class():
     for counts in ([80, 80], [90, 70, 0], [40, 30, 30, 20]):
         label = np.repeat(np.arange(len(counts)), counts)

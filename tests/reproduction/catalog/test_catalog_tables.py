@@ -42,15 +42,18 @@ SDSS17 = [
     *("spec_obj_ID", "class", "redshift", "plate", "MJD", "fiber_ID"),
 ]
 WINE = [
+    *("fixed acidity", "volatile acidity", "citric acid", "residual sugar"),
     *(
-        "fixed acidity",
-        "volatile acidity",
-        "citric acid",
-        "residual sugar",
         "chlorides",
         "free sulfur dioxide",
+        "total sulfur dioxide",
+        "density",
+        "pH",
+        "sulphates",
+        "alcohol",
+        "quality",
+        "Id",
     ),
-    *("total sulfur dioxide", "density", "pH", "sulphates", "alcohol", "quality", "Id"),
 ]
 MADE_COUNTS = {
     "abalone": {"M": 15, "F": 13, "I": 14},

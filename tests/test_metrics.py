@@ -6,13 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-from graylearn.metrics import (
-    auroc,
-    average_precision,
-    ece,
-    fpr_at_tpr,
-    reliability,
-)
+from graylearn.metrics import auroc, average_precision, ece, fpr_at_tpr, reliability
 
 # No deadline: a busy machine is not a wrong answer.
 quick = settings(max_examples=60, deadline=None)

@@ -10,15 +10,7 @@ import pytest
 from PIL import Image
 
 import graylearn as gl
-from graylearn.data.formats import (
-    Change,
-    _base,
-    _tables,
-    format_of,
-    hugging_face,
-    images,
-    parquet,
-)
+from graylearn.data.formats import Change, _base, _tables, format_of, hugging_face, images, parquet
 from graylearn.data.read import count_rows, open_blocks, read_file
 from graylearn.data.samples import joined
 from graylearn.data.tables import ReadOptions
@@ -212,13 +204,7 @@ def test_ids_that_stand_in_several_blocks_are_told(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
-@pytest.mark.parametrize(
-    "unlabelled",
-    [
-        slice(0, 150),
-        slice(100, 300),
-    ],
-)
+@pytest.mark.parametrize("unlabelled", [slice(0, 150), slice(100, 300)])
 def test_blocks_without_a_label_are_passed_over(tmp_path, name, unlabelled):
     frame = pd.DataFrame({"a": np.arange(400.0), "label": list("xy") * 200})
     frame.loc[frame.index[unlabelled], "label"] = None

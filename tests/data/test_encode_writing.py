@@ -143,11 +143,7 @@ def test_dates_in_text(form, kind):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        [f"{n},5" for n in range(1, 60)],
-        [f"{n % 12 + 1}/{n % 11 + 1}/{1950 + n}" for n in range(60)],
-    ],
+    "text", [[f"{n},5" for n in range(1, 60)], [f"{n % 12 + 1}/{n % 11 + 1}/{1950 + n}" for n in range(60)]]
 )
 def test_numbers_and_dates_that_cannot_be_read_are_told_and_no_ids(text):
     with pytest.warns(

@@ -29,8 +29,7 @@ def test_a_table_is_chosen_and_rows_go_by_their_number(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "columns",
-    ["(name TEXT PRIMARY KEY, label) WITHOUT ROWID", "(rowid, oid, _rowid_, label)"],
+    "columns", ["(name TEXT PRIMARY KEY, label) WITHOUT ROWID", "(rowid, oid, _rowid_, label)"]
 )
 def test_rows_without_a_number_are_counted(tmp_path, columns):
     path = tmp_path / "pets.db"

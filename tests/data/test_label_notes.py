@@ -63,13 +63,7 @@ def test_columns_of_known_tables_are_not_told(load):
     assert told(table.data, table.target.to_numpy()) == []
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        range(18, 90),
-        np.linspace(0, 1, 60),
-    ],
-)
+@pytest.mark.parametrize("values", [range(18, 90), np.linspace(0, 1, 60)])
 def test_labels_that_look_measured_are_told(values):
     with pytest.warns(
         DataWarning, match=rf"{len(values)} different numbers on 400 rows, each taken as a class"

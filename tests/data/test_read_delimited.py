@@ -87,8 +87,7 @@ def test_utf8_that_is_read_as_another_encoding_is_told(csv):
 
 
 @pytest.mark.parametrize(
-    ("row", "count", "mend"),
-    [("(4 rows)", "1 field", "remove it"), ("1,2,3,x", "4 fields", "add or")],
+    ("row", "count", "mend"), [("(4 rows)", "1 field", "remove it"), ("1,2,3,x", "4 fields", "add or")]
 )
 def test_ragged_rows_are_named_by_line(csv, row, count, mend):
     path = csv(f'a,b,label\n"one\nmore",2,x\n\n{row}\n3,4,y\n')

@@ -20,9 +20,7 @@ from graylearn.methods import METHODS
 from judge.__main__ import COMMANDS
 from reproduction.cli.command import app as reproduction
 
-ELSEWHERE = {
-    "docs/reference/methods.md": "tests/methods/test_methods_doc.py",
-}
+ELSEWHERE = {"docs/reference/methods.md": "tests/methods/test_methods_doc.py"}
 """Pages whose Python is run, and compared with what the page says of it, by another test."""
 COMMANDS_RUN = {"docs/start/csv.md"}
 """Pages whose commands are carried out; those of the others are parsed."""

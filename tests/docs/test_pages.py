@@ -48,11 +48,7 @@ def words(text: str) -> int:
 LIMITS = {"start": 600, "guides": 600, "how": 900}
 
 
-@pytest.mark.parametrize(
-    "page",
-    [page for page in PAGES if page.parent.name in LIMITS],
-    ids=name_of,
-)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name in LIMITS], ids=name_of)
 def test_a_page_is_read_in_one_go(page):
     assert words(page.read_text(encoding="utf-8")) < LIMITS[page.parent.name]
 

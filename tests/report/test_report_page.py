@@ -106,13 +106,7 @@ def test_pictures_rows_texts_and_curves_are_shown(open_report):
 
     curves = np.full((3, 120), np.nan)
     curves[:, 0], curves[:, 1] = [0.1, 0.5, 0.9], [0.2, np.nan, 0.3]
-    data = ReportData(
-        title="Mixed",
-        table=make_table(),
-        classes=CLASSES,
-        previews=look,
-        curves=curves,
-    )
+    data = ReportData(title="Mixed", table=make_table(), classes=CLASSES, previews=look, curves=curves)
     page = open_report(data)
     items = page.locator(".sample")
     assert (

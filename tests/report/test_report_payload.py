@@ -11,12 +11,7 @@ from PIL import ExifTags, Image
 from report_tables import make_table
 
 from graylearn.errors import DataError
-from graylearn.report import (
-    Preview,
-    ReportData,
-    image_preview,
-    write_report,
-)
+from graylearn.report import Preview, ReportData, image_preview, write_report
 from graylearn.report import payload as payload_module
 from graylearn.report.payload import build_payload
 from graylearn.report.previews import to_json

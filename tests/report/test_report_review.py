@@ -210,11 +210,7 @@ def test_the_page_works_where_storage_is_denied(context, small, tmp_path):
 def test_where_nothing_is_flagged_nothing_is_accepted(open_report):
     shares = dict.fromkeys(("ood", "mislabelled", "total"))
     data = ReportData(
-        title="Pets",
-        table=make_table(suspects=0),
-        classes=CLASSES,
-        contamination=shares,
-        look_first=7,
+        title="Pets", table=make_table(suspects=0), classes=CLASSES, contamination=shares, look_first=7
     )
     page = open_report(data)
     expect(page.locator("#tiles")).to_contain_text("not judged")

@@ -52,12 +52,7 @@ def test_pictures(tmp_path, monkeypatch):
     said = classifier.predict_proba(test.x)
 
     np.savez(tmp_path / "digits.npz", x=train.x, y=train.y)
-    chosen = RunSettings(
-        data=str(tmp_path / "digits.npz"),
-        features="pixels",
-        method="gl",
-        **options,
-    )
+    chosen = RunSettings(data=str(tmp_path / "digits.npz"), features="pixels", method="gl", **options)
     run(chosen, tmp_path / "run", progress=RunProgress(quiet=True))
     np.testing.assert_array_equal(GrayClassifier.load(tmp_path / "run" / "model").predict_proba(test.x), said)
 

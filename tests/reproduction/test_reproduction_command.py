@@ -10,16 +10,7 @@ from reproduction.cli import command
 from reproduction.cli.command import app
 from reproduction.experiments import EXPERIMENTS
 
-QUICK = [
-    "table2",
-    "--quick",
-    "--datasets",
-    "iris",
-    "--methods",
-    "standard",
-    "--seeds",
-    "0",
-]
+QUICK = ["table2", "--quick", "--datasets", "iris", "--methods", "standard", "--seeds", "0"]
 
 
 def invoke(*words):

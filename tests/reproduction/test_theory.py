@@ -11,13 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graylearn.losses import gray_loss
-from reproduction.theory import (
-    Assumptions,
-    gray_bound,
-    lambda_limit,
-    remainder,
-    standard_bound,
-)
+from reproduction.theory import Assumptions, gray_bound, lambda_limit, remainder, standard_bound
 
 quick = settings(max_examples=60, deadline=None)
 
@@ -62,14 +56,7 @@ def test_gray_loss_is_cross_entropy_plus_the_remainder_and_the_remainder_is_neve
             torch.testing.assert_close(whole, split, rtol=1e-12, atol=1e-14 * (1 + size))
 
 
-@pytest.mark.parametrize(
-    ("classes", "leads_up"),
-    [
-        (2, True),
-        (19, True),
-        (20, False),
-    ],
-)
+@pytest.mark.parametrize(("classes", "leads_up"), [(2, True), (19, True), (20, False)])
 def test_without_detaching_a_uniform_start_unlearns_the_label_from_twenty_classes_on(classes, leads_up):
     logits = torch.zeros(1, classes, dtype=torch.float64, requires_grad=True)
     loss = gray_loss(logits, torch.tensor([0]), confidence="label", detach=False)

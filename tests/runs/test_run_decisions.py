@@ -19,11 +19,7 @@ from graylearn.runs.tasks import write_tasks
 
 @pytest.mark.parametrize(
     ("suspects", "expected"),
-    [
-        ("keep", "1,x\n2,y\n3,x\n4,y\n"),
-        ("drop", "2,y\n3,x\n4,y\n"),
-        ("suggested", "1,y\n2,y\n3,x\n4,y\n"),
-    ],
+    [("keep", "1,x\n2,y\n3,x\n4,y\n"), ("drop", "2,y\n3,x\n4,y\n"), ("suggested", "1,y\n2,y\n3,x\n4,y\n")],
 )
 def test_undecided_suspects(tmp_path, plain_run, suspects, expected):
     apply_decisions(plain_run, decide(tmp_path, "3,keep,", "5,keep,"), tmp_path / "c.csv", suspects=suspects)

@@ -23,12 +23,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 )
 def test_toml_holds_every_setting_exactly(data, label, without, epochs, test_share, refine):
     settings = RunSettings(
-        data=data,
-        label=label,
-        without=tuple(without),
-        epochs=epochs,
-        test_share=test_share,
-        refine=refine,
+        data=data, label=label, without=tuple(without), epochs=epochs, test_share=test_share, refine=refine
     )
     written = to_toml(settings, "a comment\nof two lines")
     assert settings_from(tomllib.loads(written), "here") == settings

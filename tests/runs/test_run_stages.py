@@ -109,8 +109,7 @@ def run_and_cut(settings, out, monkeypatch, where, name):
 
 
 @pytest.mark.parametrize(
-    ("where", "name"),
-    [(Audit, "write"), (start, "write_classifier"), (report, "make_report")],
+    ("where", "name"), [(Audit, "write"), (start, "write_classifier"), (report, "make_report")]
 )
 def test_a_run_cut_anywhere_gives_the_same(made, tmp_path, monkeypatch, where, name):
     data, folder, _ = made

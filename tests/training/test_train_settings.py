@@ -8,7 +8,7 @@ from training_helpers import assert_same_weights, blobs, cnn, mlp, pictures
 
 from graylearn.errors import DataError, SettingsError
 from graylearn.methods import make_method
-from graylearn.training import Augment, evaluate, train
+from graylearn.training import Augment, devices, evaluate, train
 
 
 @pytest.mark.parametrize(
@@ -83,3 +83,12 @@ def test_same_seed_same_bits_other_seed_other_bits():
     )
     assert_same_weights(first.model, second.model, tolerance=0)
     assert not torch.equal(first.model[0].weight, other.model[0].weight)
+
+
+def test_images_on_cuda_run_in_bfloat16_by_default_and_tables_do_not():
+    cuda = torch.device("cuda")  # only named: nothing runs there
+    assert devices.autocast_type("auto", cuda, images=True) == torch.bfloat16
+    assert not devices.autocast_type("fp32", cuda, images=True)
+    assert not devices.autocast_type("auto", torch.device("cpu"), images=True)
+    assert not devices.autocast_type("auto", cuda, images=False)
+    assert devices.autocast_type("bf16", cuda, images=False) == torch.bfloat16

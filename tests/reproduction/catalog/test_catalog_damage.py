@@ -4,12 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from published_images import (
-    pictures,
-    write_cifar10,
-    write_svhn,
-    write_tiny,
-)
+from published_images import pictures, write_cifar10, write_svhn, write_tiny
 
 from graylearn.errors import DataError
 from reproduction.catalog import load

@@ -179,8 +179,9 @@ def as_written(found: Audit, label: Ints, names: Sequence[Label], meant: Ints) -
     probabilities[:, judged], beliefs[:, judged] = found.probabilities, found.beliefs
     only = misspelt & (found.kind == OK)
     because = found.because.copy()
-    for row in np.flatnonzero(only):
-        because[row] = f"its label seems to be {names[meant[label[row]]]}, misspelt"
+    for row in np.flatnonzero(misspelt):
+        spelt = f"its label seems to be {names[meant[label[row]]]}, misspelt"
+        because[row] = spelt if only[row] else f"{spelt}; {because[row]}"
     return replace(
         found,
         label=label,

@@ -167,7 +167,7 @@ def _plain(label: str) -> str:
     """Without capitals, signs that nobody sees, blanks around, and with one blank for each gap."""
     seen = "".join(sign for sign in label if unicodedata.category(sign) != "Cf")
     text = " ".join(re.sub(r"(?<=\w)[-_](?=\w)|_", " ", unicodedata.normalize("NFKC", seen)).split())
-    folded = text.casefold().rstrip(".")
+    folded = text.casefold().strip(".,;:!?'\"")
     return folded if len(folded) > 2 else text  # a and A are letters that somebody drew
 
 
@@ -287,8 +287,8 @@ def _note_misspelt(
     outcome = (
         "they count as classes of their own"
         if kept
-        else "an audit judges them as the class that they mean; a fit, and --keep-labels (keep_labels=True), "
-        "as classes of their own"
+        else "an audit judges them as the class that they mean; a fit takes them for classes of their own, "
+        "as an audit does with --keep-labels (keep_labels=True)"
     )
     warning = DataWarning(f"labels that seem misspelt: {first_few(wrong, _MOST_ALIKE)}; {outcome}")
     warning.about = f"labels that seem misspelt {np.flatnonzero(meant != np.arange(len(meant))).tolist()}"

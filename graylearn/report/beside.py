@@ -261,7 +261,7 @@ def _words(values: pd.Series[Any], classes: Classes) -> tuple[list[str], Floats]
             middle.append("")
             continue
         share = np.bincount(codes[trusted], minlength=len(names)) / len(trusted)
-        middle.append(str(names[share.argmax()]))
+        middle.append(str(names[np.where(names == "", 0.0, share).argmax()]))
         if 2 * len(names) <= len(text):  # else nearly every row has a value of its own, which tells nothing
             oddness[members] = np.log2(share.max() / np.maximum(share[codes[members]], 0.5 / len(trusted)))
     return middle, oddness

@@ -51,6 +51,7 @@ WORDS = {
 }
 """What each kind of finding says of a sample."""
 NAMES = {
+    "ood": "belonging to no class",
     "contradicting": "copies with another label",
     "leaked": "in the test set as well",
     "picture": "pictures that show little",

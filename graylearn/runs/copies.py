@@ -121,8 +121,8 @@ def note_of(copies: Duplicates) -> str | None:
     trained = np.array([(members < copies.count).sum() > 1 for members in copies.groups])
     if (trained & ~copies.exact & ~copies.contradicting).any():  # of exact ones the audit asks about one
         told += (
-            ". Near copies vouch for one another's labels, wrong ones too: apply --duplicates keep-one, and "
-            "audit what is left"
+            ". Near copies vouch for one another's labels, wrong ones too: look at them in the report, and "
+            "if they show the same, apply --duplicates keep-one and audit what is left"
         )
     return told
 

@@ -30,6 +30,7 @@ def test_a_frequent_label_is_misspelt_where_its_samples_look_like_those_of_the_c
     label = with_some_of_the_first_misspelt(150)
     assert meant(label) == [0, 1, 2, 3]  # a third of the class, which spelling alone does not decide
     assert meant(label, LOOKS) == [0, 1, 2, 0]
+    assert meant_by(("gold?", "gold", "iron"), (1, 40, 40)).tolist() == [1, 1, 2]
     assert meant(label, RANDOM.normal(size=(1500, 5))) == [0, 1, 2, 3]  # looks that say nothing
 
 
@@ -79,6 +80,7 @@ def test_misspelt_rows_are_suspects_and_change_nothing_that_is_said_of_the_other
     ok = ~before.suspected[misspelt]
     assert (told["suggested"][ok] == "GALAXY").all()
     assert ok.sum() > 0.9 * rows
+    assert told["because"].str.startswith("its label seems to be GALAXY, misspelt").all()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         kept = gl.audit(LOOKS, names[label], keep_labels=True)

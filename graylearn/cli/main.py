@@ -14,10 +14,9 @@ import graylearn
 from graylearn.cli.apply import apply, tasks
 from graylearn.cli.check import check
 from graylearn.cli.errors import said
-from graylearn.cli.fit import audit, duplicates, fit
+from graylearn.cli.fit import audit, duplicates, export, fit, predict
 from graylearn.cli.mcp import mcp
 from graylearn.cli.options import ShortHelp
-from graylearn.cli.predict import export, predict
 from graylearn.errors import nearest
 
 

@@ -23,9 +23,6 @@ def groups_that_vouch():
     return x, random.permutation(np.arange(40) % 2)[group], group
 
 
-# Neighbours.
-
-
 def brute_force(x, k):
     """(N, k) of 1 - cosine and of distances, in double precision, smallest first."""
     x = x.astype(np.float64)
@@ -59,18 +56,12 @@ def test_in_lists_nearly_all_neighbours_are_found(monkeypatch):
     assert not (angle.index == np.arange(3000)[:, None]).any()
 
 
-# Trees.
-
-
 def test_more_classes_than_colours_are_told_apart():
     many = clusters(900, k=30, d=30, wrong=0.0)
     rows = as_rows(many.x, many.y)
     votes = forest_votes(rows.x, rows.y, 30, rows.draw, rows.weight, np.arange(900))
     assert votes.shape == (900, 30)
     assert (votes.argmax(axis=1) == rows.y).mean() > 0.5
-
-
-# All of them.
 
 
 @pytest.mark.parametrize("name", ["angle", "distance", "kernel", "trees"])

@@ -25,7 +25,7 @@ Sources = Mapping[str, list[Samples]]
 BELONGS, MISLABELLED, FOREIGN_SAMPLE = 0, 1, 2
 PLANS = {"clean": 0.34, "hopeless": 0.03, "labels": 0.28, "foreign": 0.18, "both": 0.17}
 """What is wrong with a set, and how often."""
-WEAK, OF_WEAK = 0.08, {"clean": 0.5, "hopeless": 0.04, "labels": 0.24, "foreign": 0.12, "both": 0.1}
+WEAK, OF_WEAK = 0.12, {"clean": 0.56, "hopeless": 0.04, "labels": 0.22, "foreign": 0.1, "both": 0.08}
 """Share of the sets whose features tell little, and what is wrong with those."""
 WRONG = ("labels", "foreign random", "foreign specific", "both")
 """What `wrong_with` says of sets in which something is wrong."""
@@ -105,7 +105,10 @@ def draw(seed: int, sources: Sources) -> DirtySet:
         x, held_x = every[: len(x)], every[len(x) :]
     if family != "rules" and random.random() < 0.15:
         x = _strays(random, x, y, k)
-    if family != "rules" and random.random() < 0.03:
+    if family != "rules" and random.random() < 0.12:
+        every = _in_sittings(random, np.concatenate([x, held_x]), np.concatenate([y, k + held_group]))
+        x, held_x = every[: len(x)], every[len(x) :]
+    elif family != "rules" and random.random() < 0.04:
         x = _crowded(random, x, y, k)
     plans = OF_WEAK if weak else PLANS
     plan = str(random.choice(list(plans), p=list(plans.values())))
@@ -165,6 +168,21 @@ def _crowded(random: Random, x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray
     return x
 
 
+def _in_sittings(random: Random, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Features of which each class is a handful of crowds, as if it were a few speakers or machines."""
+    x, spread = x.astype(np.float64), x.std(axis=0)
+    z = x / np.maximum(spread, 1e-9)
+    most, grain, apart = width(random, 1, 16), random.uniform(0.05, 0.8), random.uniform(0.0, 0.7)
+    for c in np.unique(y):
+        own = np.flatnonzero(y == c)
+        crowds = int(random.integers(1, max(1, min(most, len(own) // FEWEST)) + 1))
+        first = random.permutation(own)[:crowds]
+        near = (z[own] @ z[first].T - 0.5 * (z[first] ** 2).sum(axis=1)).argmax(axis=1)
+        place = x[first] + apart * spread * random.normal(size=(crowds, len(spread)))
+        x[own] = place[near] + grain * (x[own] - x[first][near])
+    return x
+
+
 def _strays(random: Random, x: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
     """Hard samples, rightly labelled: some of them lie among another class, mostly one that is alike."""
     some = np.flatnonzero(random.random(len(y)) < np.exp(random.uniform(np.log(0.005), np.log(0.12))))
@@ -190,6 +208,8 @@ def _share(random: Random, low: float, high: float) -> float:
 def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
     """Samples of some classes of one source, (N, D) and (N,); those of the others; what is known of them."""
     n = width(random, 100, 3000) if random.random() < 0.75 else int(random.integers(1000, 4000))
+    if family in GENERATORS and random.random() < 0.02:
+        n = width(random, 4000, 12_000)
     most = max(2, min(200, n // 8))
     held = int(random.integers(1, 7)) if random.random() < 0.6 else 0
     if family in GENERATORS:
@@ -223,10 +243,8 @@ def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
     number = np.full(int(every.max()) + 1, -1)
     number[np.unique(y[chosen])] = np.arange(len(np.unique(y[chosen])))
     new = number[y[chosen]]
-    if new.max() >= 3 and random.random() < 0.1:  # several kinds under one name, or all but a few
-        to, last = random.permutation(int(new.max()) + 1), int(new.max())
-        most = last // 3 if random.random() < 0.5 else last - 1
-        new = np.unique(np.minimum(to[new], last - random.integers(1, 1 + most)), return_inverse=True)[1]
+    if new.max() >= 3 and random.random() < 0.15:
+        new = _merged(random, dirt.standardised(x[chosen].astype(np.float64)), new)
     if random.random() < 0.08:  # one class under two names, which nobody can tell apart
         same = np.flatnonzero(new == random.choice(new))
         parted = random.permutation(same)[: round(len(same) * random.uniform(0.2, 0.5))]
@@ -235,6 +253,19 @@ def _base(random: Random, family: str, sources: Sources) -> tuple[Any, ...]:
     info["overlap"] = "none" if one_true else "possible"
     x = x.astype(np.float64)
     return x[chosen], new, x[other], y[other], info
+
+
+def _merged(random: Random, z: np.ndarray, kind: np.ndarray) -> np.ndarray:
+    """(N,) classes of several kinds: mostly of kinds that are alike, now and then one of all the rest."""
+    last = int(kind.max())
+    if random.random() < 0.3:
+        most = last // 3 if random.random() < 0.5 else last - 1
+        return np.minimum(random.permutation(last + 1)[kind], last - random.integers(1, 1 + most))
+    centre = dirt.centres(z, kind, last + 1)
+    first = random.permutation(last + 1)[: int(random.integers(2, last + 1))]
+    away = ((centre[:, None] - centre[first]) ** 2).sum(axis=2)
+    away[first, np.arange(len(first))] = -1.0
+    return np.asarray(away.argmin(axis=1)[kind])
 
 
 def _pick(random: Random, own: list[Samples]) -> int:

@@ -162,11 +162,7 @@ def verdict(evidence: Evidence, judged: dict[str, Judgement]) -> str:
     if contrary or judged["tables-standard"].word == "contradicted":
         said.append("**Contradicted.**")
     if contrary:
-        gains = [
-            f"{_spelled(part)} where "
-            f"{part.printed:+.1f} is printed (more than {part.gain.high:+.1f} is excluded)"
-            for part in contrary
-        ]
+        gains = [f"{_spelled(part)} (printed: {part.printed:+.1f})" for part in contrary]
         said[-1] += (
             " The gain over standard training on the paper's own images, three seeds: "
             f"{listed(gains)}. {quoted(evidence)}"

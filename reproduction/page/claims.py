@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
 from reproduction import names, paper
-from reproduction.page.evidence import OWN_TABLES, Evidence, Setting, gain_of, where
+from reproduction.page.evidence import OWN_TABLES, Evidence, Setting, deciding, gain_of, where
 from reproduction.page.verdicts import SEEDS, Judgement, Part, parts, shown
 from reproduction.records import Group
 from reproduction.statistics import Interval, gain, interval, spread
@@ -29,12 +29,11 @@ def _images(
 ) -> list[Part | None]:
     """One part for each column of Table 1; `printed` reads the gain out of the paper's line."""
     made: list[Part | None] = []
-    for setting in evidence.settings():
-        found = gain_of(setting.group, first, second, measure)
-        if found is not None and setting.dataset in datasets:
-            line = paper.TABLE1[setting.dataset, setting.labels]  # type: ignore[index]
-            value = None if printed is None else printed(line)
-            made.append(Part(_setting(setting), found, value, setting.own))
+    settings = [each for each in evidence.settings() if each.dataset in datasets]
+    for setting, found in deciding((each, gain_of(each.group, first, second, measure)) for each in settings):
+        line = paper.TABLE1[setting.dataset, setting.labels]  # type: ignore[index]
+        value = None if printed is None else printed(line)
+        made.append(Part(_setting(setting), found, value, setting.own))
     return made
 
 
@@ -80,12 +79,11 @@ def images_standard(evidence: Evidence) -> Judgement:
 def images_best(evidence: Evidence) -> Judgement:
     """Is GL above the others on images?"""
     made, told = [], []
-    for setting in evidence.settings():
-        line = paper.TABLE1[setting.dataset, setting.labels]  # type: ignore[index]
-        other = _next(line)
-        if setting.group is None or (found := gain_of(setting.group, "gl", other)) is None:
-            continue
-        made.append(Part(_setting(setting), found, line["gl"] - line[other], setting.own))
+    lines = {setting: paper.TABLE1[setting.dataset, setting.labels] for setting in evidence.settings()}  # type: ignore[index]
+    for setting, found in deciding((s, gain_of(s.group, "gl", _next(line))) for s, line in lines.items()):
+        line = lines[setting]
+        assert setting.group is not None
+        made.append(Part(_setting(setting), found, line["gl"] - line[_next(line)], setting.own))
         means = {m: s.mean for m in paper.METHODS if (s := spread(setting.group.values(m)))}
         order = sorted(means, key=lambda method: -means[method])
         told.append(
@@ -211,13 +209,18 @@ def architectures_residual(evidence: Evidence) -> Judgement:
     return Judgement((), f"20 epochs, r: {told}" if told else "")
 
 
+def _cifar10(evidence: Evidence) -> list[Setting]:
+    """The set whose calibration the paper shows."""
+    return [setting for setting in evidence.settings() if setting.dataset == "cifar10"]
+
+
 def calibration_gl(evidence: Evidence) -> Judgement:
     """Is GL better calibrated?"""
     made, told = [], []
-    for setting in evidence.settings():
-        found = gain_of(setting.group, "standard", "gl", "ece")
-        if setting.group is None or setting.dataset != "cifar10" or found is None:
-            continue
+    for setting, found in deciding(
+        (s, gain_of(s.group, "standard", "gl", "ece")) for s in _cifar10(evidence)
+    ):
+        assert setting.group is not None
         before, after = (paper.ECE[method, setting.labels] for method in ("standard", "gl"))  # type: ignore[index]
         made.append(Part(_setting(setting), found, before - after, setting.own))
         if found.n >= SEEDS:
@@ -241,15 +244,16 @@ def overconfidence(group: Group, method: str) -> dict[int, float]:
 def calibration_overconfident(evidence: Evidence) -> Judgement:
     """Is standard training over-confident, and GL less so?"""
     made, told = [], []
-    for setting in evidence.settings():
-        if setting.group is None or setting.dataset != "cifar10":
-            continue
-        standard, gray = (overconfidence(setting.group, method) for method in ("standard", "gl"))
-        if (found := gain(standard, gray)) is not None:
-            made.append(Part(_setting(setting), found, own=setting.own))
-            if found.n >= SEEDS:
-                excess = [fmean(values.values()) for values in (standard, gray)]
-                told.append(f"{_setting(setting)} {excess[0]:+.1f} to {excess[1]:+.1f} (drop {found})")
+    excess = {
+        setting: [overconfidence(setting.group, method) for method in ("standard", "gl")]
+        for setting in _cifar10(evidence)
+        if setting.group is not None
+    }
+    for setting, found in deciding((setting, gain(*both)) for setting, both in excess.items()):
+        made.append(Part(_setting(setting), found, own=setting.own))
+        if found.n >= SEEDS:
+            standard, gray = (fmean(values.values()) for values in excess[setting])
+            told.append(f"{_setting(setting)} {standard:+.1f} to {gray:+.1f} (drop {found})")
     return Judgement(tuple(made), f"confidence - accuracy: {'; '.join(told)}" if told else "")
 
 

@@ -75,14 +75,16 @@ class Evidence:
         return where(self.groups("table1", "readings"), **{"recipe": None, **whole, **settings})
 
     def settings(self) -> list[Setting]:
-        """The six columns of Table 1; one whose own source has too few seeds is there with both sources."""
+        """The six columns of Table 1; one whose own source has too few seeds, or lacks a method that the
+        stand-in has, is there with both sources."""
         made = []
         for dataset, labels in paper.TABLE1:
             found = self.images(dataset=dataset, labels=labels)
             known = [g for g in found if g.values("gl")]
             own = [g for g in known if str(g.get("ood")).startswith("mini-imagenet") and g.get("alpha") < 0.2]
             other = where(known, ood="tiny-imagenet")
-            if other and not (own and len(own[0].values("gl")) >= SEEDS):
+            enough = own and len(own[0].values("gl")) >= SEEDS
+            if other and not (enough and {*own[0].methods} >= {*other[0].methods}):
                 made.append(Setting(dataset, labels, other[0], stand_in=True))
             if own or not other:
                 made.append(Setting(dataset, labels, own[0] if own else None))
@@ -95,6 +97,13 @@ class Evidence:
             wanted["epochs"] = 10
         found = where(self.groups("released" if protocol == "released" else "table2"), **(wanted | settings))
         return found[0] if found else None
+
+
+def deciding(found: Iterable[tuple[Setting, Interval | None]]) -> list[tuple[Setting, Interval]]:
+    """What was measured; of a stand-in only where the paper's own source has too few seeds."""
+    known = [(setting, gain) for setting, gain in found if gain is not None]
+    own = {(s.dataset, s.labels) for s, gain in known if not s.stand_in and gain.n >= SEEDS}
+    return [(s, gain) for s, gain in known if not (s.stand_in and (s.dataset, s.labels) in own)]
 
 
 def gain_of(

@@ -17,7 +17,7 @@ from reproduction.experiments import EXPERIMENTS
 from reproduction.page.claims import RULES
 from reproduction.page.evidence import Evidence, Setting, gain_of, grid, where
 from reproduction.page.verdicts import RULES as WORDS
-from reproduction.page.verdicts import Judgement, Part
+from reproduction.page.verdicts import SEEDS, Judgement, Part
 from reproduction.records import Group
 from reproduction.statistics import Interval, spread
 
@@ -162,11 +162,7 @@ def verdict(evidence: Evidence, judged: dict[str, Judgement]) -> str:
     if contrary or judged["tables-standard"].word == "contradicted":
         said.append("**Contradicted.**")
     if contrary:
-        gains = [
-            f"{_spelled(part)} where "
-            f"{part.printed:+.1f} is printed (more than {part.gain.high:+.1f} is excluded)"
-            for part in contrary
-        ]
+        gains = [f"{_spelled(part)} (printed: {part.printed:+.1f})" for part in contrary]
         said[-1] += (
             " The gain over standard training on the paper's own images, three seeds: "
             f"{listed(gains)}. {quoted(evidence)}"
@@ -184,9 +180,10 @@ def verdict(evidence: Evidence, judged: dict[str, Judgement]) -> str:
             r"in place of Mini-ImageNet (\*)."
         )
     untested = "" if contrary else f" {quoted(evidence)}"
+    untried = own_source(evidence)
+    source = f"{untried} with the paper's source of OOD samples, " if untried else ""
     said.append(
-        "**Not tested.** CIFAR-10 and SVHN with the paper's source of OOD samples "
-        f"({own_source(evidence)}), other methods on CIFAR-100, sources and networks at full length: "
+        f"**Not tested.** {source}other methods on CIFAR-100, sources and networks at full length: "
         f"{_made(evidence)}{untested}"
     )
     return "\n\n".join(said)
@@ -197,10 +194,10 @@ def _spelled(part: Part) -> str:
 
 
 def _telling(judgement: Judgement) -> str:
-    """How many parts have the word of a claim on images, and the first of them, if possible on own data."""
+    """How many parts have the word of a claim on images, and the largest of them, if possible on own data."""
     found = [part for part in judgement.parts if part.word == judgement.word]
-    first = next((part for part in found if part.own), found[0])
-    return f"{len(found)} of {len(judgement.parts)} settings: {_spelled(first)}"
+    largest = max(found, key=lambda part: (part.own, part.gain.mean))
+    return f"{len(found)} of {len(judgement.parts)} settings: {_spelled(largest)}"
 
 
 def _constant(evidence: Evidence) -> str:
@@ -311,13 +308,20 @@ def epoch_tests(evidence: Evidence) -> dict[str, str]:
 
 
 def own_source(evidence: Evidence) -> str:
-    """What was run of CIFAR-10 and SVHN with the paper's source of OOD samples."""
-    found = [
-        f"{names.dataset_title(s.dataset)}, {s.labels} labels, {counted(gain.n, 'seed')}: {gain}"
-        for s in evidence.settings()
-        if s.dataset != "cifar100" and not s.stand_in and (gain := gain_of(s.group))
-    ]
-    return "; ".join(found) or "not run"
+    """Where CIFAR-10 and SVHN have too few seeds with the paper's source of OOD samples."""
+    own = {(s.dataset, s.labels): gain_of(s.group) for s in evidence.settings() if not s.stand_in}
+    found = []
+    for dataset in ("cifar10", "svhn"):
+        gains = {labels: own.get((dataset, labels)) for labels in ("specific", "random")}
+        few = [
+            f"{labels} labels" + (f", {counted(gain.n, 'seed')}: {gain}" if gain else "")
+            for labels, gain in gains.items()
+            if gain is None or gain.n < SEEDS
+        ]
+        title = names.dataset_title(dataset)
+        if few:
+            found.append(f"{title} ({'; '.join(few)})" if any(gains.values()) else title)
+    return listed(found)
 
 
 def claims(judged: dict[str, Judgement]) -> str:

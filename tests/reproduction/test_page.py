@@ -117,6 +117,23 @@ def test_images_are_judged_on_the_papers_own_data_and_protocol(points, settings,
     assert RULES["images-standard"](found).word == word
 
 
+def test_a_stand_in_keeps_its_column_but_decides_nothing_where_the_own_source_has_three_seeds():
+    own = with_gain(0.0, dataset="cifar10", ood="mini-imagenet/0")
+    other = with_gain(3.0, dataset="cifar10", ood="tiny-imagenet")
+    more = [row(image("bt", 0, dataset="cifar10", ood="tiny-imagenet"), 0.7)]
+
+    def columns(*rows):
+        found = evidence(table1=[each for part in rows for each in part])
+        judged = RULES["images-standard"](found)
+        shown = [s.stand_in for s in found.settings() if (s.dataset, s.labels) == ("cifar10", "random")]
+        return shown, [part.what for part in judged.parts], judged.word
+
+    assert columns(own, other) == ([False], ["CIFAR-10 r"], "contradicted")
+    assert columns(own, other, more) == ([True, False], ["CIFAR-10 r"], "contradicted")
+    starred = ["CIFAR-10\\* r", "CIFAR-10 r"]
+    assert columns(own[:2] + own[3:5], other) == ([True, False], starred, "reproduced")
+
+
 def test_the_pages_and_the_figure_are_written_and_checked(tmp_path):
     results = tmp_path / "results"
     results.mkdir()

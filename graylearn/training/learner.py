@@ -217,13 +217,13 @@ class ModuleLearner(Learner):
         """Take weights that `weights` gave."""
         self.network.load_state_dict(weights)
 
-    def state(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """The torch optimizer's own state, and how far losses are scaled for float16."""
         scale = {} if self.scaler is None else {"scaler": self.scaler.state_dict()}
         return dict(self.optimizer.state_dict()) | scale
 
-    def load_state(self, saved: dict[str, Any]) -> None:
-        """Go on from what `state` gave."""
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Go on from what `state_dict` gave."""
         if self.scaler is not None:
             self.scaler.load_state_dict(saved["scaler"])
         self.optimizer.load_state_dict({name: value for name, value in saved.items() if name != "scaler"})

@@ -100,12 +100,36 @@ def _check_own(made: torch.optim.Optimizer, parameters: list[nn.Parameter]) -> N
         )
 
 
-class FlatOptimizer:
+class Kept:
+    """What a checkpoint keeps of an object: the attributes that `state` names."""
+
+    state: ClassVar[tuple[str, ...]]
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return {name: getattr(self, name) for name in self.state}
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Take what `state_dict` gave; tensors, and lists of them, stay where they are in memory."""
+        for name in self.state:
+            mine, value = getattr(self, name), saved[name]
+            if isinstance(mine, Tensor):
+                mine.copy_(value)
+            elif isinstance(mine, list):
+                for own, other in zip(mine, value, strict=True):
+                    own.copy_(other)
+            else:
+                setattr(self, name, value)
+
+
+class FlatOptimizer(Kept):
     """SGD, Adam or AdamW on one flat row of parameters per model: updates them in place from their gradients.
 
     The arithmetic is torch's own fused kernels, without the bookkeeping of torch.optim around them, which
     costs a small network more than the arithmetic.
     """
+
+    state = ("first", "second", "taken")
 
     def __init__(self, settings: OptimizerSettings, parameters: Tensor, gradients: Tensor) -> None:
         self.settings = settings
@@ -128,7 +152,7 @@ class FlatOptimizer:
         """One update, at the rate set."""
         self.taken += 1
         if self.counter is None:
-            self.count += 1
+            self.count.fill_(self.taken)
         else:
             self.counter[()] = self.taken
         settings = self.settings
@@ -162,17 +186,6 @@ class FlatOptimizer:
             amsgrad=False,
             maximize=False,
         )
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        return {"first": self.first, "second": self.second, "taken": self.taken}
-
-    def load_state(self, saved: dict[str, Any]) -> None:
-        """Take what `state` gave."""
-        self.first.copy_(saved["first"])
-        self.second.copy_(saved["second"])
-        self.taken = int(saved["taken"])
-        self.count.fill_(float(self.taken))
 
 
 MIN_STEPS = 160
@@ -283,54 +296,26 @@ class TorchSchedule:
         """Whether the rate changes within an epoch."""
         return self.every == "step"
 
-
-class Scheduler:
-    """The scheduler of one run."""
-
-    def __init__(self, schedule: TorchSchedule, optimizer: torch.optim.Optimizer) -> None:
-        made = schedule.make(optimizer)
+    def scheduler(self, optimizer: torch.optim.Optimizer) -> LRScheduler:
+        """The scheduler of one run."""
+        made = self.make(optimizer)
         if not isinstance(made, LRScheduler) or made.optimizer is not optimizer:
             raise SettingsError(
                 f"the schedule function gave {type(made).__name__}, expected a scheduler of torch for the"
                 " optimizer that it was given"
             )
-        self.made, self.every = made, schedule.every
-        self.by_loss = isinstance(made, ReduceLROnPlateau)
-        if self.by_loss and self.every == "step":
+        if isinstance(made, ReduceLROnPlateau) and self.per_step:
             raise SettingsError("ReduceLROnPlateau looks at the loss of an epoch: leave out every='step'")
-
-    @property
-    def rate(self) -> float:
-        """That of the first parameters."""
-        return float(self.made.optimizer.param_groups[0]["lr"])
-
-    def step(self, loss: float = 0.0) -> None:
-        """Make one step; `loss` is for schedulers that read it."""
-        step: Callable[..., None] = self.made.step
-        step(*([loss] if self.by_loss else []))
-
-    def describe(self) -> list[Any]:
-        """What decides the rates, but for functions, which cannot be compared."""
-        plain = (bool, int, float, str, list, tuple, dict)
-        state = {
-            name: repr(value) for name, value in self.made.state_dict().items() if isinstance(value, plain)
-        }
-        return [type(self.made).__name__, self.every, state]
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        return dict(self.made.state_dict())
-
-    def load_state(self, saved: dict[str, Any]) -> None:
-        """Take what `state` gave."""
-        self.made.load_state_dict(saved)
+        return made
 
 
-class Average:
+class Average(Kept):
     """A running mean of weights and buffers, which `swap` exchanges with them.
 
     It is kept in `network` where one is asked meanwhile: its weights follow, its buffers are its own.
     """
+
+    state = ("mean", "steps")
 
     def __init__(self, values: Sequence[Tensor], keep: float, network: nn.Module | None = None) -> None:
         self.values = list(values)
@@ -365,22 +350,14 @@ class Average:
             value.copy_(mean)
             mean.copy_(weights)
 
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        return {"mean": self.mean, "steps": self.steps}
 
-    def load_state(self, saved: dict[str, Any]) -> None:
-        """Take what `state` gave."""
-        for mean, value in zip(self.mean, saved["mean"], strict=True):
-            mean.copy_(value)
-        self.steps = int(saved["steps"])
-
-
-class Best:
+class Best(Kept):
     """The weights of the best epoch on a validation set, for early stopping.
 
     Best is the highest accuracy; among equals, the lowest loss.
     """
+
+    state = ("reached", "epoch", "weights")
 
     def __init__(self, model: nn.Module, patience: int) -> None:
         self.model, self.patience = model, patience
@@ -403,11 +380,3 @@ class Best:
         """Put the best weights into the model, if there are any."""
         if self.weights:
             self.model.load_state_dict(self.weights)
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        return {"reached": self.reached, "epoch": self.epoch, "weights": self.weights}
-
-    def load_state(self, saved: dict[str, Any]) -> None:
-        """Take what `state` gave."""
-        self.reached, self.epoch, self.weights = saved["reached"], int(saved["epoch"]), saved["weights"]

@@ -155,7 +155,7 @@ def train(
             "weights": {name: list(value.shape) for name, value in learner.weights().items()},
             **chosen.describe(),
             **learner.describe(),
-            **({} if loop.scheduler is None else {"schedule": loop.scheduler.describe()}),
+            **loop.describe_schedule(),
             "data": training.fingerprint,
             "learner": type(learner).__name__,
             **({} if group is None else {"processes": group.size}),

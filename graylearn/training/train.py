@@ -39,7 +39,6 @@ from graylearn.training.result import Result, evaluate
 from graylearn.training.settings import Settings, resolve
 from graylearn.training.sources import (
     Training,
-    check_kind,
     check_labels,
     make_training,
     read_labelled,
@@ -88,7 +87,6 @@ def train(
     called = _listed(callbacks)
     if not isinstance(model, nn.Module):
         raise SettingsError.wrong("model", model, "a torch module that returns logits")
-    check_kind(data)
     where = devices.choose(chosen.device)
     hand_over(
         {

@@ -147,45 +147,31 @@ class FlatOptimizer(Kept):
         )
         self.taken = 0
         self.rate = settings.learning_rate
+        self.constants: dict[str, Any] = {"weight_decay": settings.weight_decay, "maximize": False}
+        if settings.name == "sgd":
+            self.constants |= {"momentum": settings.momentum, "nesterov": settings.nesterov, "dampening": 0.0}
+        else:
+            beta1, beta2 = settings.betas
+            self.constants |= {"beta1": beta1, "beta2": beta2, "eps": settings.eps, "amsgrad": False}
+            self.fused = fused_adam if settings.name == "adam" else fused_adamw
 
     def step(self) -> None:
         """One update, at the rate set."""
         self.taken += 1
+        parameters, gradients = [self.parameters], [self.gradients]
+        if self.settings.name == "sgd":
+            momentum = [self.first] if self.settings.momentum else []
+            first = self.taken == 1
+            fused_sgd(parameters, gradients, momentum, lr=self.rate, is_first_step=first, **self.constants)
+            return
         if self.counter is None:
             self.count.fill_(self.taken)
         else:
             self.counter[()] = self.taken
-        settings = self.settings
-        if settings.name == "sgd":
-            fused_sgd(
-                [self.parameters],
-                [self.gradients],
-                [self.first] if settings.momentum else [],
-                weight_decay=settings.weight_decay,
-                momentum=settings.momentum,
-                lr=self.rate,
-                dampening=0.0,
-                nesterov=settings.nesterov,
-                maximize=False,
-                is_first_step=self.taken == 1,
-            )
-            return
-        fused = fused_adam if settings.name == "adam" else fused_adamw
-        fused(
-            [self.parameters],
-            [self.gradients],
-            [self.first],
-            [self.second],
-            [],
-            [self.count],
-            lr=self.rate,
-            beta1=settings.betas[0],
-            beta2=settings.betas[1],
-            weight_decay=settings.weight_decay,
-            eps=settings.eps,
-            amsgrad=False,
-            maximize=False,
-        )
+        self.fused(
+            parameters, gradients, [self.first], [self.second], [], [self.count], lr=self.rate,
+            **self.constants,
+        )  # fmt: skip
 
 
 MIN_STEPS = 160

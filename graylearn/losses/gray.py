@@ -19,11 +19,8 @@ from graylearn.losses.rows import (
     Inputs,
     check_batch,
     check_confidence,
-    check_reduction,
-    check_rule,
-    check_smoothing,
+    check_settings,
     check_tensors,
-    check_weight,
     compute_dtype,
     reduce_rows,
     widened,
@@ -115,13 +112,12 @@ def gray_loss(
     gl.gray_loss(logits, labels, confidence="label", reduction="none")      # (8,) as the paper writes it
     ```
     """
-    check_reduction(reduction)
+    check_settings(confidence=confidence, weight=weight, reduction=reduction, label_smoothing=label_smoothing)
     check_tensors(logits=logits, target=target)
     target = widened(target)
     if detach and isinstance(confidence, Tensor):
         confidence = confidence.detach()
     if label_smoothing or target.is_floating_point():
-        check_smoothing(label_smoothing)
         if not detach or impl not in ("auto", "reference"):
             raise ValueError(
                 f"detach={detach} and impl={impl!r} are for class indices without label_smoothing; expected"
@@ -184,7 +180,7 @@ class GrayLoss(nn.CrossEntropyLoss):
         impl: str = "auto",
         label_smoothing: float = 0.0,
     ) -> None:
-        check_weight(weight)
+        check_settings(confidence=confidence, weight=weight, label_smoothing=label_smoothing)
         super().__init__(
             weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
         )
@@ -194,8 +190,6 @@ class GrayLoss(nn.CrossEntropyLoss):
                 "weights go to weight=, one confidence per sample to the call: criterion(logits, target, "
                 "confidence)"
             )
-        check_rule(confidence)
-        check_smoothing(label_smoothing)
         self.confidence = confidence
         self.detach = detach
         self.impl = impl

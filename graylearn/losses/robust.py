@@ -23,8 +23,8 @@ from graylearn.losses.rows import (
     check_batch,
     check_by_sample,
     check_labels,
+    check_settings,
     check_tensors,
-    check_weight,
     per_row,
     widened,
 )
@@ -189,6 +189,7 @@ def negative_loss(
         ignore_index: targets of this value count nothing.
         reduction: "none", "mean" or "sum".
     """
+    check_settings(weight=weight, reduction=reduction)
     check_batch(logits, target, weight)
     target = widened(target)
     num_classes = logits.shape[1 if logits.ndim > 1 else 0]
@@ -230,7 +231,7 @@ class _LossModule(nn.Module):
         super().__init__()
         given = self._settings.bind(*settings, **named)
         given.apply_defaults()
-        check_weight(given.arguments["weight"])
+        check_settings(weight=given.arguments["weight"])
         self.register_buffer("weight", given.arguments.pop("weight"))
         vars(self).update(given.arguments)
 

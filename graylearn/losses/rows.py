@@ -36,12 +36,6 @@ def can_look_at_values(tensor: Tensor) -> bool:
     return not (torch.compiler.is_compiling() or transforms_active() or is_traced())
 
 
-def check_reduction(reduction: str) -> None:
-    """Refuse an unknown reduction."""
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"reduction is {reduction!r}; expected 'none', 'mean' or 'sum'")
-
-
 def check_tensors(**given: object) -> None:
     """Refuse arrays, lists and numbers."""
     for name, value in given.items():
@@ -51,12 +45,25 @@ def check_tensors(**given: object) -> None:
             )
 
 
-def check_weight(weight: Tensor | None) -> None:
-    """Refuse class weights that are not floating point."""
+def check_settings(
+    *,
+    confidence: object = "max",
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    label_smoothing: object = 0.0,
+) -> None:
+    """Refuse settings that suit no batch."""
+    if isinstance(confidence, str) and confidence not in RULES:
+        raise ValueError(f"confidence is {confidence!r}; the known names are 'max', 'label' and 'relative'")
     if weight is not None:
         check_tensors(weight=weight)
         if not weight.is_floating_point():
             raise TypeError(f"weight is {weight.dtype}; expected a floating point tensor")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"reduction is {reduction!r}; expected 'none', 'mean' or 'sum'")
+    # a tuple: torch.compile before 2.9 does not know int | float
+    if not (isinstance(label_smoothing, (int, float)) and 0 <= label_smoothing <= 1):
+        raise ValueError(f"label_smoothing is {label_smoothing!r}; expected a number from 0 to 1")
 
 
 def widened(target: Tensor) -> Tensor:
@@ -83,7 +90,6 @@ def check_batch(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
     num_classes = logits.shape[1 if logits.ndim > 1 else 0]
     if num_classes < 2:
         raise ValueError(f"logits have {num_classes} class(es) on their class dimension; expected at least 2")
-    check_weight(weight)
     if weight is not None and weight.shape != (num_classes,):
         raise ValueError(
             f"weight has shape {tuple(weight.shape)}; expected ({num_classes},), one value per class"
@@ -93,13 +99,6 @@ def check_batch(logits: Tensor, target: Tensor, weight: Tensor | None) -> None:
             raise RuntimeError(
                 f"{name} is on {given.device} but logits are on {logits.device}; move one of them"
             )
-
-
-def check_smoothing(label_smoothing: object) -> None:
-    """Refuse a label_smoothing outside [0, 1]."""
-    # a tuple: torch.compile before 2.9 does not know int | float
-    if not (isinstance(label_smoothing, (int, float)) and 0 <= label_smoothing <= 1):
-        raise ValueError(f"label_smoothing is {label_smoothing!r}; expected a number from 0 to 1")
 
 
 def check_labels(target: Tensor, num_classes: int, ignore_index: int, name: str = "target") -> None:
@@ -127,16 +126,9 @@ def check_by_sample(name: str, given: Tensor, target: Tensor) -> None:
         raise RuntimeError(f"{name} is on {given.device} but target is on {target.device}; move one of them")
 
 
-def check_rule(confidence: str) -> None:
-    """Refuse an unknown name of a confidence."""
-    if confidence not in RULES:
-        raise ValueError(f"confidence is {confidence!r}; the known names are 'max', 'label' and 'relative'")
-
-
 def check_confidence(confidence: Confidence, target: Tensor, ignore_index: int) -> None:
-    """Refuse a confidence that is neither a known rule nor one value in [0, 1] per sample that counts."""
+    """Refuse a confidence that is neither a rule nor one value in [0, 1] per sample that counts."""
     if isinstance(confidence, str):
-        check_rule(confidence)
         return
     check_tensors(confidence=confidence)
     if not confidence.is_floating_point():
@@ -248,7 +240,7 @@ def per_row(
     loss: Callable[[Tensor, Tensor], Tensor],
 ) -> Tensor:
     """A whole loss from `loss(logits (N, K, ...) in the computing dtype, target (N, ...)) -> (N, ...)`."""
-    check_reduction(reduction)
+    check_settings(weight=weight, reduction=reduction)
     check_batch(logits, target, weight)
     rows = make_rows(logits, target, weight, ignore_index)
     return reduce_rows(loss(rows.logits.to(compute_dtype(logits.dtype)), rows.target), rows, reduction)

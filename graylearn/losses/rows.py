@@ -135,9 +135,9 @@ def check_confidence(confidence: Confidence, target: Tensor, ignore_index: int) 
         raise TypeError(f"confidence is {confidence.dtype}; expected a floating point tensor")
     check_by_sample("confidence", confidence, target)
     if can_look_at_values(confidence):
-        outside = ~((confidence >= 0) & (confidence <= 1)) & (target != ignore_index)
-        if outside.any():
-            value = float(confidence[outside][0])
+        inside = (confidence >= 0) & (confidence <= 1)
+        if not inside.all() and not (inside | (target == ignore_index)).all():
+            value = float(confidence[~inside & (target != ignore_index)][0])
             raise ValueError(f"confidence has the value {value}; expected values in [0, 1]")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -153,8 +154,7 @@ class _Sources:
             check_lengths(part, labels)
             check_finite(part)
         pixels = samples.dtype == torch.uint8 and (are_images or samples.ndim == 4)
-        scale = (settings.scale or PixelScale.measure(as_nhwc(samples))) if pixels else None
-        preparation = self._preparation(samples, scale)
+        preparation = self._preparation(samples, pixels, lambda: samples)
         fits = self._fits(samples, pixels) if settings.stream is None else not settings.stream
         options = {**self._options(len(labels)), "preparation": preparation}
         source = ArrayBatches(samples, labels, on_host=not fits, **options)
@@ -166,10 +166,8 @@ class _Sources:
         if len(data) == 0:
             raise DataError("there are no samples to train on")
         first = as_inputs(split_item(data[0])[0])[None]
-        preparation = self._stream_preparation(data, first)
-        options = self._options(len(data))
-        source = StreamBatches(data, preparation=preparation, workers=self.settings.workers, **options)
-        return self._streamed(data, source, first)
+        options = {**self._options(len(data)), "workers": self.settings.workers}
+        return self._streamed(data, first, partial(StreamBatches, data, **options))
 
     def of_loader(self, data: Any) -> Training:
         settings = self.settings
@@ -186,17 +184,17 @@ class _Sources:
         first = as_inputs(split_item(next(iter(data), (torch.empty(0), None)))[0])
         if len(first) == 0:
             raise DataError("there are no samples to train on")
-        preparation = self._stream_preparation(data, first)
-        seeding.seed_global(settings.seed, "epoch", 0)
-        source = LoaderBatches(data, device=self.device, preparation=preparation)
-        return self._streamed(data, source, first)
+        return self._streamed(data, first, partial(LoaderBatches, data, device=self.device))
 
-    def _streamed(self, data: Any, source: StreamBatches | LoaderBatches, first: Any) -> Training:
-        seen, preparation = "", source.preparation
+    def _streamed(self, data: Any, first: Any, make_source: Callable[..., LoaderBatches]) -> Training:
+        """first: one batch; uint8 images are scaled by the statistics of a part of them."""
+        pixels = first.dtype == torch.uint8 and first.ndim == 4
+        preparation = self._preparation(first, pixels, lambda: _looked_at(data, first))
+        # samples may be drawn anew when they are read
+        seeding.seed_global(self.settings.seed, "epoch", 0)
+        source, seen = make_source(preparation=preparation), ""
         if self.settings.checkpoint is not None:
-            seeding.seed_global(
-                self.settings.seed, "epoch", 0
-            )  # samples may be drawn anew when they are read
+            seeding.seed_global(self.settings.seed, "epoch", 0)
             seen = _fingerprint(_looked_at(data, first), source.targets)
         shown = first[:2].to(self.device)
         if preparation.images or shown.is_floating_point() or shown.dtype == torch.uint8:
@@ -218,20 +216,14 @@ class _Sources:
         needed = samples.numel() * (samples.element_size() if pixels else 4)
         return needed < _DEVICE_SHARE * torch.cuda.mem_get_info(self.device)[0]
 
-    def _stream_preparation(self, data: Any, batch: Tensor) -> Preparation:
-        """The preparation of a stream: uint8 images are scaled by the statistics of a part of them."""
-        pixels = batch.dtype == torch.uint8 and batch.ndim == 4
-        scale = self.settings.scale if pixels else None
-        if pixels and scale is None:
-            scale = PixelScale.measure(as_nhwc(_looked_at(data, batch)))
-        return self._preparation(batch, scale)
-
-    def _preparation(self, samples: Any, scale: PixelScale | None) -> Preparation:
-        augment = self.settings.augment
+    def _preparation(self, samples: Any, pixels: bool, images_to_measure: Callable[[], Any]) -> Preparation:
+        augment, scale = self.settings.augment, self.settings.scale
         if augment is not None and isinstance(samples, Several):
             raise DataError("images are augmented where they are the one input: leave augment out")
-        if self.settings.scale is not None and scale is None:
+        if scale is not None and not pixels:
             raise SettingsError("scale is that of uint8 images, which x does not hold: leave it out")
+        if pixels and scale is None:
+            scale = PixelScale.measure(as_nhwc(images_to_measure()))
         images = scale is not None or augment is not None
         return Preparation(
             scale=scale,

@@ -18,9 +18,6 @@ from graylearn.errors import SettingsError
 from graylearn.options import check
 from graylearn.torch_internals import fused_adam, fused_adamw, fused_sgd, lerp_each
 
-OptimizerFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
-"""A user's own: parameters -> torch optimizer."""
-
 
 @dataclass(frozen=True)
 class OptimizerSettings:
@@ -56,7 +53,9 @@ class OptimizerSettings:
             raise SettingsError("nesterov needs momentum: set momentum=0.9, or nesterov=False")
 
 
-OptimizerLike: TypeAlias = OptimizerSettings | OptimizerFactory | torch.optim.Optimizer
+OptimizerLike: TypeAlias = (
+    OptimizerSettings | Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer] | torch.optim.Optimizer
+)
 """Settings, a function that makes one, or one that is ready."""
 
 
@@ -177,14 +176,12 @@ class FlatOptimizer(Kept):
 MIN_STEPS = 160
 """Steps that small sets are trained for at least, by more epochs."""
 
-ScheduleName = Literal["constant", "step", "one-cycle", "cosine"]
-
 
 @dataclass(frozen=True)
 class ScheduleSettings:
     """How the learning rate changes during training."""
 
-    name: ScheduleName = "constant"
+    name: Literal["constant", "step", "one-cycle", "cosine"] = "constant"
     """`constant`; `step` (times `gamma` at each milestone); `one-cycle` (a line up over
     `warmup`, a line down to `final`); `cosine` (half a cosine down to `final`). Each may begin with a
     `warmup`; by default none does."""
@@ -234,16 +231,14 @@ def schedule_factor(schedule: ScheduleSettings, epoch: int, step: int, steps: in
     if schedule.name == "constant":
         return 1.0
     if schedule.name == "step":
-        passed = sum(epoch >= _milestone_epoch(milestone, epochs) for milestone in schedule.milestones)
+        # rounded, as .29 * 100 is 28.999999999999996
+        counted = [each if each >= 1 else round(each * epochs, 9) for each in schedule.milestones]
+        passed = sum(epoch >= milestone for milestone in counted)
         return float(schedule.gamma**passed)
     fall = (done - schedule.warmup) / (1 - schedule.warmup)
     if schedule.name == "cosine":
         fall = (1 - math.cos(math.pi * fall)) / 2
     return 1 + (schedule.final - 1) * fall
-
-
-def _milestone_epoch(milestone: float, epochs: int) -> float:
-    return round(milestone * epochs, 9) if milestone < 1 else milestone
 
 
 def batch_size_for(num_samples: int) -> int:

@@ -6,7 +6,6 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from graylearn.errors import SettingsError
+from graylearn.methods.base import Factor, check_options
 from graylearn.options import check
 from graylearn.torch_internals import fused_adam, fused_adamw, fused_sgd, lerp_each
 
@@ -27,26 +27,20 @@ class OptimizerSettings:
     """`sgd`, `adam` or `adamw`, each as in torch.optim."""
     learning_rate: float = 1e-3
     """The base rate, which the schedule scales."""
-    weight_decay: float = 0.0
+    weight_decay: Factor = 0.0
     """Decay of the weights: an L2 penalty, decoupled from the gradient for `adamw`."""
-    momentum: float = 0.0
+    momentum: Factor = 0.0
     """Of `sgd`."""
     nesterov: bool = False
     """Of `sgd`: look ahead along the momentum."""
     betas: tuple[float, float] = (0.9, 0.999)
     """Of `adam` and `adamw`: decay of the two moments."""
-    eps: float = 1e-8
+    eps: Factor = 1e-8
     """Of `adam` and `adamw`: keeps the division finite."""
 
     def __post_init__(self) -> None:
-        if self.name not in ("sgd", "adam", "adamw"):
-            raise SettingsError(
-                f"optimizer {self.name!r} is not known: use sgd, adam, adamw or a function that makes one"
-            )
+        check_options("optimizer", self)  # torch's own kernels do not look
         check(vars(self), needed=("learning_rate",))
-        for name in ("weight_decay", "momentum", "eps"):  # torch's own kernels do not look
-            if not (isinstance(getattr(self, name), Real) and 0 <= getattr(self, name) < math.inf):
-                raise SettingsError.wrong(name, getattr(self, name), "a number of at least 0")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise SettingsError.wrong("betas", self.betas, "two shares from 0 to below 1, as (0.9, 0.999)")
         if self.nesterov and self.momentum <= 0:
@@ -187,25 +181,19 @@ class ScheduleSettings:
     `warmup`; by default none does."""
     milestones: tuple[float, ...] = (0.5, 0.75)
     """Of `step`: below 1 a fraction of all epochs, from 1 on a number of epochs."""
-    gamma: float = 0.1
+    gamma: Factor = 0.1
     """Of `step`: the factor at each milestone."""
     warmup: float = 0.0
     """The fraction of the run in which the rate rises to its peak, in a line."""
-    initial: float = 0.1
+    initial: Factor = 0.1
     """With warmup: the factor at the first step."""
-    final: float = 0.0
+    final: Factor = 0.0
     """Of `one-cycle` and `cosine`: the factor after the last step."""
 
     def __post_init__(self) -> None:
-        if self.name not in ("constant", "step", "one-cycle", "cosine"):
-            raise SettingsError(
-                f"schedule {self.name!r} is not known: use constant, step, one-cycle or cosine"
-            )
+        check_options("schedule", self)
         if any(milestone <= 0 for milestone in self.milestones):
             raise SettingsError(f"milestones must be positive, got {self.milestones}")
-        for name in ("gamma", "initial", "final"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise SettingsError.wrong(name, getattr(self, name), "a factor of at least 0")
         if not 0 <= self.warmup < 1:
             raise SettingsError(f"warmup is a fraction of the run in [0, 1), got {self.warmup}")
 
@@ -269,8 +257,7 @@ class TorchSchedule:
                 f"schedule is of type {type(self.make).__name__}, expected a function of the optimizer that"
                 " makes a scheduler of torch, such as lambda optimizer: StepLR(optimizer, 5)"
             )
-        if self.every not in ("epoch", "step"):
-            raise SettingsError.wrong("every", self.every, "epoch or step")
+        check_options("schedule", self)
 
     @property
     def per_step(self) -> bool:

@@ -222,13 +222,13 @@ class History:
 
     # -- files ----------------------------------------------------------------------------------
 
-    def state_dict(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """What a checkpoint keeps: arrays and numbers by name."""
         values = (self._label, self._max, self._predicted, self.finished_epochs)
         return dict(zip(_STATE, values, strict=True))
 
-    def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Take what `state_dict` gave."""
+    def load_state(self, saved: dict[str, Any]) -> None:
+        """Take what `state` gave."""
         for name, mine in (("label", self._label), ("max", self._max), ("predicted", self._predicted)):
             rows = len(saved[name])
             if rows < len(mine) and int(saved["finished_epochs"]) <= rows:
@@ -246,7 +246,7 @@ class History:
         ids = self.ids.astype(str) if self.ids.dtype == object else self.ids
         kept = {
             name: value.cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
-            for name, value in self.state_dict().items()
+            for name, value in self.state().items()
         }
         names = ("num_classes", "epochs", "is_numbered")
         own = {name: np.asarray(getattr(self, name)) for name in names}
@@ -276,5 +276,5 @@ class History:
         budget = len(arrays["label"]) * bytes_an_epoch(len(targets), num_classes)
         history = cls(targets, num_classes, int(arrays["epochs"]), ids=arrays["ids"], budget=budget)
         history.is_numbered = bool(arrays["is_numbered"])
-        history.load_state_dict({name: torch.from_numpy(arrays[name]) for name in _STATE})
+        history.load_state({name: torch.from_numpy(arrays[name]) for name in _STATE})
         return history

@@ -322,6 +322,7 @@ class Loop:
             "epoch": self.epoch,
             "stopped": stopped,
             "log": self.logs[0],
+            "history": self.history.state(),
             **{name: part.state_dict() for name, part in self._parts().items()},
         }
         save_checkpoint(folder, self.learner.weights(), state)
@@ -329,7 +330,7 @@ class Loop:
     def _parts(self) -> dict[str, Any]:
         """What has a state of its own in checkpoints, by name."""
         parts = {
-            "optimizer": self.learner, "dispatch": self.dispatch, "history": self.history,
+            "optimizer": self.learner, "dispatch": self.dispatch,
             "average": self.average, "best": self.best, "schedule": self.scheduler,
         }  # fmt: skip
         return {name: part for name, part in parts.items() if part is not None}
@@ -342,6 +343,7 @@ class Loop:
             check_identity(state["identity"], identity, self.settings, self.dispatch.groups[0].method)
             self.logs[0], self.epoch = state["log"], int(state["epoch"])
             self.learner.load_weights(weights)
+            self.history.load_state(state["history"])
             for name, part in self._parts().items():
                 part.load_state_dict(state[name])
             if state["stopped"]:

@@ -26,8 +26,8 @@ def accuracy(predicted: Any, target: Any) -> float:
     """
     values = _numpy(predicted, "predicted")
     if values.ndim > 1:
-        values = _without_nan(values, "predicted", 2).argmax(axis=1)
-    return float(np.mean(values == _one_each(target, "target", values, "predicted")))
+        values = _rows(values, "predicted").argmax(axis=1)
+    return float(np.mean(values == _labels(target, values)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,20 +59,17 @@ def reliability(probabilities: Any, target: Any, bins: int = 20) -> Reliability:
     """Bin samples by confidence (largest probability) into equal-width bins (l, u]."""
     if bins < 1:
         raise DataError(f"bins is {bins}, expected a whole number of at least 1: leave it at 20")
-    p = _without_nan(_numpy(probabilities, "probabilities"), "probabilities", 2)
+    p = _rows(_numpy(probabilities, "probabilities"), "probabilities")
     row_error = np.abs(p.sum(axis=1) - 1).max()
     if p.min() < 0 or row_error > _ROW_SUM_TOLERANCE:
         raise DataError(
             f"probabilities run from {p.min():.4g} to {p.max():.4g} and their rows miss a sum of 1 "
             f"by up to {row_error:.4g}, expected softmax outputs: apply softmax to logits first"
         )
-    label = _one_each(target, "target", p[:, 0], "probabilities")
-    if label.dtype.kind not in "iubf":
-        raise DataError(f"target is of {label.dtype}, expected indices of classes: give column numbers")
-    if label.min() < 0 or label.max() >= p.shape[1]:
+    label = _labels(target, p)
+    if label.dtype.kind not in "iubf" or label.min() < 0 or label.max() >= p.shape[1]:
         raise DataError(
-            f"target has labels {label.min()} to {label.max()} but probabilities have {p.shape[1]} "
-            f"classes (0..{p.shape[1] - 1}): give indices of classes"
+            f"target holds {label.min()} to {label.max()}, expected indices of the {p.shape[1]} classes"
         )
     confidence, correct = p.max(axis=1), p.argmax(axis=1) == label
     edges = np.arange(bins + 1) / bins  # not linspace: i / bins is the double nearest to the true border
@@ -133,32 +130,27 @@ def _numpy(values: Any, name: str) -> npt.NDArray[Any]:
     return array
 
 
-def _without_nan(values: npt.NDArray[Any], name: str, ndim: int) -> Floats:
-    """The values, of this many dimensions, as float64; NaN cannot be ordered."""
-    if values.ndim != ndim:
-        raise DataError(f"{name} has shape {values.shape}, expected {'(N,)' if ndim == 1 else '(N, K)'}")
+def _rows(values: npt.NDArray[Any], name: str) -> Floats:
+    """(N, K) the values as float64; NaN cannot be ordered."""
     floats = values.astype(np.float64)
-    if bad := int(np.isnan(floats).sum()):
-        raise DataError(f"{name} holds {bad} NaN of {floats.size} values, expected none: drop or mend those")
+    if values.ndim != 2 or np.isnan(floats).any():
+        raise DataError(
+            f"{name} has shape {values.shape}, expected (N, K) without NaN: drop or mend those rows"
+        )
     return floats
 
 
-def _one_each(values: Any, name: str, of: npt.NDArray[Any], other: str) -> npt.NDArray[Any]:
-    """(N,) the values, one for each of N samples."""
-    found = _numpy(values, name)
-    if found.shape != of.shape:
-        raise DataError(f"{name} has shape {found.shape}, expected ({len(of)},): one for each of {other}")
+def _labels(values: Any, of: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """(N,) labels, one for each of N samples."""
+    found = _numpy(values, "target")
+    if found.shape != of.shape[:1]:
+        raise DataError(f"target has shape {found.shape}, expected ({len(of)},): one label per sample")
     return found
 
 
-def _detection(scores: Any, is_ood: Any) -> tuple[npt.NDArray[np.bool_], Floats]:
-    """(is_ood, scores) (N,), as scikit-learn takes them."""
-    values = _without_nan(_numpy(scores, "scores"), "scores", 1)
-    truth = _one_each(is_ood, "is_ood", values, "scores")
-    if not np.isin(truth, (0, 1)).all():
-        raise DataError("is_ood holds values other than 0 and 1: give True for ood samples")
-    positive = truth.astype(bool)
-    if positive.all() or not positive.any():
-        held = "ood" if positive.all() else "in-distribution"
-        raise DataError(f"all {len(values)} samples are {held}: detection has no meaning on one kind alone")
-    return positive, values
+def _detection(scores: Any, is_ood: Any) -> tuple[npt.NDArray[np.bool_], npt.NDArray[Any]]:
+    """(is_ood, scores) (N,), as scikit-learn takes them, which checks shapes and numbers itself."""
+    truth = _numpy(is_ood, "is_ood")
+    if set(np.unique(truth)) != {0, 1}:
+        raise DataError("is_ood must hold samples of both kinds: True for ood samples, False for all others")
+    return truth.astype(bool), _numpy(scores, "scores")

@@ -12,9 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from graylearn.losses import checks
 from graylearn.losses.reference import gray_gradient, mix
-from graylearn.losses.rows import Confidence, Inputs, compute_dtype
+from graylearn.losses.rows import Confidence, Inputs, can_look_at_values, compute_dtype
 from graylearn.torch_internals import is_batched
 
 LIMIT = 1 << 13
@@ -166,7 +165,7 @@ class Known(torch.autograd.Function):
         if gradient.numel() <= LIMIT or is_batched(received):  # several at once do not fit where one is kept
             return (gradient * by).to(logits.dtype), *nothing
         ctx.spent = True  # scaled in place below, so a second backward must start afresh
-        if not (reduction != "none" and checks.can_look_at_values(received) and received.item() == 1):
+        if not (reduction != "none" and can_look_at_values(received) and received.item() == 1):
             gradient.data.mul_(by)  # .data: autograd must not take this for a change of its saved tensor
         return gradient, *nothing
 

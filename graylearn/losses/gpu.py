@@ -17,9 +17,9 @@ import torch
 import triton
 from torch import Tensor
 
-from graylearn.losses import checks, kernels
+from graylearn.losses import kernels
 from graylearn.losses.reference import gray_gradient
-from graylearn.losses.rows import Inputs, make_rows, reduce_rows, result_dtype
+from graylearn.losses.rows import Inputs, check_labels, make_rows, reduce_rows, result_dtype
 from graylearn.torch_internals import is_batched, transforms_active
 
 INTERPRETED = not isinstance(kernels.small_rows, triton.JITFunction)
@@ -338,8 +338,7 @@ _losses_op.register_autograd(_op_backward, setup_context=_op_context)
 def gray_triton(inputs: Inputs) -> Tensor:
     """The Gray loss of at least one row by the Triton kernels; gray_loss has checked the other arguments."""
     logits, target, confidence, weight, ignore_index, reduction = inputs
-    checks.check_shapes(logits, target, weight)
-    checks.check_labels(target, logits.shape[1 if logits.ndim > 1 else 0], ignore_index)
+    check_labels(target, logits.shape[1 if logits.ndim > 1 else 0], ignore_index)
     if logits.dtype not in DTYPES:
         raise TypeError(
             f"impl='triton' takes float32, bfloat16 or float16, not {logits.dtype}; use impl='fused'"

@@ -12,10 +12,19 @@ import importlib.util
 import torch
 from torch import Tensor, nn
 
-from graylearn.losses import checks, small
+from graylearn.losses import small
 from graylearn.losses.fused import gray_fused
 from graylearn.losses.reference import gray_rows, relative_confidence, soft_gray_loss
-from graylearn.losses.rows import Inputs, compute_dtype, reduce_rows
+from graylearn.losses.rows import (
+    Inputs,
+    check_batch,
+    check_confidence,
+    check_settings,
+    check_tensors,
+    compute_dtype,
+    reduce_rows,
+    widened,
+)
 from graylearn.torch_internals import forward_mode_active, is_traced, transforms_active
 
 IMPLEMENTATIONS = ("auto", "reference", "fused", "triton")
@@ -45,7 +54,6 @@ def _choose(logits: Tensor, target: Tensor, detach: bool) -> str:
 
 def _relative(logits: Tensor, target: Tensor, ignore_index: int, detach: bool) -> Tensor:
     """The confidence called "relative", of target's shape."""
-    checks.check_shapes(logits, target, None)
     scores = logits if logits.ndim > 1 else logits.unsqueeze(0)
     scores = scores.to(compute_dtype(logits.dtype))
     return relative_confidence(scores, target != ignore_index, detach).view_as(target)
@@ -104,14 +112,12 @@ def gray_loss(
     gl.gray_loss(logits, labels, confidence="label", reduction="none")      # (8,) as the paper writes it
     ```
     """
-    checks.check_reduction(reduction)
-    checks.check_tensors(logits, target)
-    checks.check_ignored(ignore_index)
-    target = checks.widened(target)
+    check_settings(confidence=confidence, weight=weight, reduction=reduction, label_smoothing=label_smoothing)
+    check_tensors(logits=logits, target=target)
+    target = widened(target)
     if detach and isinstance(confidence, Tensor):
         confidence = confidence.detach()
     if label_smoothing or target.is_floating_point():
-        checks.check_smoothing(label_smoothing)
         if not detach or impl not in ("auto", "reference"):
             raise ValueError(
                 f"detach={detach} and impl={impl!r} are for class indices without label_smoothing; expected"
@@ -119,7 +125,8 @@ def gray_loss(
             )
         inputs = Inputs(logits, target, confidence, weight, ignore_index, reduction)
         return soft_gray_loss(inputs, label_smoothing)
-    confidence = checks.check_confidence(confidence, target, ignore_index)
+    check_batch(logits, target, weight)
+    check_confidence(confidence, target, ignore_index)
     if impl not in IMPLEMENTATIONS:
         raise ValueError(f"impl is {impl!r}; expected one of {', '.join(IMPLEMENTATIONS)}")
     if impl == "auto":
@@ -173,7 +180,7 @@ class GrayLoss(nn.CrossEntropyLoss):
         impl: str = "auto",
         label_smoothing: float = 0.0,
     ) -> None:
-        checks.check_weight(weight)
+        check_settings(confidence=confidence, weight=weight, label_smoothing=label_smoothing)
         super().__init__(
             weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
         )
@@ -183,8 +190,6 @@ class GrayLoss(nn.CrossEntropyLoss):
                 "weights go to weight=, one confidence per sample to the call: criterion(logits, target, "
                 "confidence)"
             )
-        checks.check_rule(confidence)
-        checks.check_smoothing(label_smoothing)
         self.confidence = confidence
         self.detach = detach
         self.impl = impl

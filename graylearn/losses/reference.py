@@ -21,8 +21,7 @@ C_k is the confidence where the label is k: one number per row, but for "label",
 import torch
 from torch import Tensor
 
-from graylearn.losses import checks
-from graylearn.losses.rows import Confidence, Inputs, compute_dtype
+from graylearn.losses.rows import Confidence, Inputs, check_batch, check_confidence, compute_dtype
 
 
 def log_one_minus(logits: Tensor, index: Tensor) -> Tensor:
@@ -138,11 +137,22 @@ def soft_gray_loss(inputs: Inputs, smoothing: float) -> Tensor:
     target, weight, reduction = inputs.target, inputs.weight, inputs.reduction
     known = not target.is_floating_point()
     if not known:
-        checks.check_soft(inputs.logits, target, inputs.ignore_index)
+        if target.shape != inputs.logits.shape or target.ndim == 0:
+            raise ValueError(
+                f"target is {target.dtype} of shape {tuple(target.shape)} for logits"
+                f" {tuple(inputs.logits.shape)}; expected class indices as int64, or probabilities of the"
+                " shape of the logits"
+            )
+        if inputs.ignore_index >= 0:
+            raise ValueError(
+                f"ignore_index is {inputs.ignore_index}, which is for class indices; target is probabilities"
+            )
         one_class = target.select(1 if target.ndim > 1 else 0, 0)
         # any label: none is ignored
         inputs = inputs._replace(target=torch.zeros_like(one_class, dtype=torch.int64), ignore_index=-1)
-    confidence = checks.check_confidence(inputs.confidence, inputs.target, inputs.ignore_index)
+    confidence = inputs.confidence
+    check_batch(inputs.logits, inputs.target, weight)
+    check_confidence(confidence, inputs.target, inputs.ignore_index)
     rows = inputs.rows()
     full = rows.logits.to(compute_dtype(rows.logits.dtype))
     counted = rows.weight if known else torch.ones_like(rows.weight)

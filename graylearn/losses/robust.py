@@ -15,10 +15,19 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from graylearn.losses import checks
 from graylearn.losses.gray import gray_loss
 from graylearn.losses.reference import excluded
-from graylearn.losses.rows import per_row
+from graylearn.losses.rows import (
+    INTEGERS,
+    can_look_at_values,
+    check_batch,
+    check_by_sample,
+    check_labels,
+    check_settings,
+    check_tensors,
+    per_row,
+    widened,
+)
 
 _SHARED = [
     inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
@@ -128,7 +137,7 @@ def complementary_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Reject every other label, -sum_{k != y} log(1 - Q_k): the Gray loss at confidence 0."""
-    checks.check_tensors(logits, target)
+    check_tensors(logits=logits, target=target)
     nothing = torch.zeros(target.shape, device=logits.device)
     return gray_loss(
         logits, target, confidence=nothing, weight=weight, ignore_index=ignore_index, reduction=reduction
@@ -141,6 +150,22 @@ def draw_complements(
     """A label other than the given one for each sample, uniform over the K - 1; ignored ones stay ignored."""
     step = torch.randint(1, num_classes, target.shape, generator=generator, device=target.device)
     return torch.where(target == ignore_index, target, (target + step) % num_classes)
+
+
+def _check_complement(complement: Tensor, target: Tensor, num_classes: int, ignore_index: int) -> None:
+    """Refuse complementary labels that are no class, or that are the given label."""
+    check_tensors(complement=complement)
+    if complement.dtype not in INTEGERS:
+        raise TypeError(f"complement is {complement.dtype}; expected class indices as int64")
+    check_by_sample("complement", complement, target)
+    counted = target != ignore_index
+    if can_look_at_values(target):
+        check_labels(complement[counted], num_classes, ignore_index, "complement")
+        same = complement[counted & (complement == target)]
+        if same.numel():
+            raise ValueError(
+                f"complement has label {int(same[0])} where target has it too; expected another label"
+            )
 
 
 def negative_loss(
@@ -164,8 +189,9 @@ def negative_loss(
         ignore_index: targets of this value count nothing.
         reduction: "none", "mean" or "sum".
     """
-    checks.check_shapes(logits, target, weight)
-    target = checks.widened(target)
+    check_settings(weight=weight, reduction=reduction)
+    check_batch(logits, target, weight)
+    target = widened(target)
     num_classes = logits.shape[1 if logits.ndim > 1 else 0]
     if complement is None:
         complement = draw_complements(target, num_classes, ignore_index, generator)
@@ -174,7 +200,7 @@ def negative_loss(
             "complement and generator are both given; a generator is only for drawing complements"
         )
     else:
-        checks.check_complement(complement, target, num_classes, ignore_index)
+        _check_complement(complement, target, num_classes, ignore_index)
     # An ignored sample's complement is read too, though it counts nothing.
     index = torch.where(target == ignore_index, 0, complement).long().clamp(0, num_classes - 1)
     if logits.ndim == 1:
@@ -205,7 +231,7 @@ class _LossModule(nn.Module):
         super().__init__()
         given = self._settings.bind(*settings, **named)
         given.apply_defaults()
-        checks.check_weight(given.arguments["weight"])
+        check_settings(weight=given.arguments["weight"])
         self.register_buffer("weight", given.arguments.pop("weight"))
         vars(self).update(given.arguments)
 

@@ -19,9 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from graylearn.array_types import Bools, Floats, Ints, Singles
-from graylearn.losses import checks
 from graylearn.losses.fused import LIMIT, known
-from graylearn.losses.rows import Inputs, result_dtype
+from graylearn.losses.rows import Inputs, can_look_at_values, check_labels, result_dtype
 
 SMALLEST_REST = 1e-290
 """Below it T has lost digits to underflow."""
@@ -32,7 +31,7 @@ _quiet = np.errstate(all="ignore")  # what overflows or is NaN is found by looki
 def suits(logits: Tensor, target: Tensor) -> bool:
     """Whether a batch is small, on the CPU, plain and of a type that float64 computes to its last digit."""
     return (
-        checks.can_look_at_values(logits)
+        can_look_at_values(logits)
         and logits.ndim == 2
         and 0 < logits.numel() <= LIMIT
         and logits.dtype != torch.float64
@@ -116,13 +115,12 @@ def _scale(label: Ints, valid: Bools | None, weight: Tensor | None, mean: bool) 
 def gray_small(inputs: Inputs) -> Tensor | None:
     """The reduced loss of a batch that `suits`, with its gradient behind it; None where a row is extreme."""
     logits, target, confidence, weight, ignore_index, reduction = inputs
-    checks.check_shapes(logits, target, weight)
     num_classes = logits.shape[1]
     label = target.numpy().astype(np.int64, copy=False)
     valid = None
     highest = np.maximum.reduce(label.view(np.uint64))  # a negative label is a huge one
     if highest >= num_classes or 0 <= ignore_index < num_classes:
-        checks.check_labels(target, num_classes, ignore_index)
+        check_labels(target, num_classes, ignore_index)
         valid = label != ignore_index
         label = np.where(valid, label, 0)
     want = logits.requires_grad and torch.is_grad_enabled()

@@ -8,11 +8,13 @@ the mean over the batch is the loss its authors meant (`mean_over`).
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import (
     Annotated,
@@ -119,7 +121,8 @@ class Range:
         """What an option of this type expects instead of `value`; None if the value is right."""
         kinds = get_args(kind) or (kind,)
         is_number = not isinstance(value, bool) and isinstance(value, Integral if int in kinds else Real)
-        if (value is None and type(None) in kinds) or (is_number and self.low <= float(value) <= self.high):
+        inside = is_number and self.low <= float(value) <= self.high and math.isfinite(value)
+        if inside or (value is None and type(None) in kinds):
             return None
         span = f"from {self.low:g} to {self.high:g}" if self.high < math.inf else f"of at least {self.low:g}"
         return f"a whole number {span}" if int in kinds else f"a number {span}"
@@ -130,16 +133,20 @@ Factor = Annotated[float, Range(0)]
 Count = Annotated[int, Range(1)]
 
 
-def _check_option(method: str, option: str, kind: Any, value: Any) -> None:
-    """Refuse a value that the type of the option does not allow."""
-    expected = None
-    if get_origin(kind) is Annotated:
-        plain, limit = get_args(kind)
-        expected = limit.refusal(plain, value)
-    elif get_origin(kind) is Literal and value not in get_args(kind):
-        expected = " or ".join(map(repr, get_args(kind)))
-    if expected is not None:
-        raise SettingsError(f"{method}: {option} is {value!r}, but must be {expected}")
+_types_of: Callable[[Any], dict[str, Any]] = functools.cache(partial(get_type_hints, include_extras=True))
+
+
+def check_options(named: str, given: object, types: dict[str, Any] | None = None) -> None:
+    """Refuse what the types of the fields of a dataclass do not allow: ranges, and words of a Literal."""
+    for option, kind in (types or _types_of(type(given))).items():
+        value, expected = getattr(given, option), None
+        if get_origin(kind) is Annotated:
+            plain, limit = get_args(kind)
+            expected = limit.refusal(plain, value)
+        elif get_origin(kind) is Literal and value not in get_args(kind):
+            expected = " or ".join(map(repr, get_args(kind)))
+        if expected is not None:
+            raise SettingsError(f"{named}: {option} is {value!r}, but must be {expected}")
 
 
 # -- the methods themselves -------------------------------------------------------------------------------
@@ -189,8 +196,8 @@ class Method:
     _option_types: ClassVar[dict[str, Any]] = {}  # by option, set by `register`
 
     def __post_init__(self) -> None:
-        for option, kind in self._option_types.items():
-            _check_option(self._name, option, kind, getattr(self, option))
+        if self._option_types:
+            check_options(self._name, self, self._option_types)
 
     @property
     def reads_logits_alone(self) -> bool:
@@ -263,7 +270,7 @@ def register(name: str) -> Callable[[type[M]], type[M]]:
     """Give a method its name in METHODS: `@register("gce")` above its class."""
 
     def add(method: type[M]) -> type[M]:
-        hints = get_type_hints(method, include_extras=True)
+        hints = _types_of(method)
         method._name = name
         method._option_types = {option: hints[option] for option in inspect.signature(method).parameters}
         REGISTERED[name] = method

@@ -142,15 +142,15 @@ class Dispatch:
         outputs = [Output(*pair) for pair in zip(logits, features, strict=True)]
         return list(zip(groups, *others, outputs, strict=True))
 
-    def state(self) -> list[dict[str, Any]]:
+    def state_dict(self) -> list[dict[str, Any]]:
         """What a checkpoint keeps of the methods."""
         return [
             {"method": dict(group.method.state_dict()), "generator": group.generator.get_state()}
             for group in self.groups
         ]
 
-    def load_state(self, saved: list[dict[str, Any]]) -> None:
-        """Take what `state` gave."""
+    def load_state_dict(self, saved: list[dict[str, Any]]) -> None:
+        """Take what `state_dict` gave."""
         for group, kept in zip(self.groups, saved, strict=True):
             group.method.load_state_dict(kept["method"])
             group.generator.set_state(kept["generator"])

@@ -15,7 +15,7 @@ from graylearn.methods import Method
 from graylearn.methods.base import Output
 from graylearn.torch_internals import allow_recompiling
 from graylearn.training import seeding
-from graylearn.training.networks import FeatureTap, as_output, batch_norms
+from graylearn.training.networks import FeatureTap, as_output, batch_norms, frozen_norms
 from graylearn.training.processes import Group
 from graylearn.training.settings import Settings
 
@@ -77,7 +77,6 @@ class ModuleLearner(Learner):
         half: torch.dtype | None = None,
         clip_norm: float | None = None,
         mean: nn.Module | None = None,
-        frozen: Sequence[nn.Module] = (),
     ) -> None:
         self.network = network
         self.mean = mean
@@ -87,7 +86,6 @@ class ModuleLearner(Learner):
         # float16 has no small numbers: losses are scaled up so that gradients do not vanish
         self.scaler = torch.amp.GradScaler(device.type) if half == torch.float16 else None
         self.clip_norm = clip_norm
-        self.frozen = list(frozen)
         self.gathered = False
         # a user's optimizer may give its groups rates of their own: the schedule scales each
         self.group_rates = [float(group["lr"]) for group in optimizer.param_groups]
@@ -103,6 +101,7 @@ class ModuleLearner(Learner):
             for group in optimizer.param_groups
         ]
         self.norms = {each: batch_norms(each) for each in (network, mean) if each is not None}
+        self.frozen = [norm for each in self.norms for norm in frozen_norms(each)]
         self.compiled: dict[nn.Module, Callable[[Tensor], Any]] = {}
         self.compiled_size = 0
 
@@ -217,13 +216,13 @@ class ModuleLearner(Learner):
         """Take weights that `weights` gave."""
         self.network.load_state_dict(weights)
 
-    def state(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """The torch optimizer's own state, and how far losses are scaled for float16."""
         scale = {} if self.scaler is None else {"scaler": self.scaler.state_dict()}
         return dict(self.optimizer.state_dict()) | scale
 
-    def load_state(self, saved: dict[str, Any]) -> None:
-        """Go on from what `state` gave."""
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Go on from what `state_dict` gave."""
         if self.scaler is not None:
             self.scaler.load_state_dict(saved["scaler"])
         self.optimizer.load_state_dict({name: value for name, value in saved.items() if name != "scaler"})

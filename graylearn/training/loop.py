@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from graylearn.data.batches import BatchSource, Preparation
 from graylearn.errors import DivergedError
@@ -27,7 +28,6 @@ from graylearn.training.mlp import AnyLearner
 from graylearn.training.optimizers import (
     Average,
     Best,
-    Scheduler,
     ScheduleSettings,
     TorchSchedule,
     schedule_factor,
@@ -76,10 +76,10 @@ class Loop:
     ) -> None:
         self.models, self.learner, self.source, self.settings = models, learner, source, settings
         self.seeds, self.weights, self.callbacks, self.validate = seeds, weights, callbacks, validate
-        self.scheduler: Scheduler | None = None
+        self.scheduler: LRScheduler | None = None
         if isinstance(settings.schedule, TorchSchedule):
             assert isinstance(learner, ModuleLearner)
-            self.scheduler = Scheduler(settings.schedule, learner.optimizer)
+            self.scheduler = settings.schedule.scheduler(learner.optimizer)
         self.group = learner.group
         self.writes = self.group is None or self.group.is_first
         """Whether this process reports progress and writes checkpoints."""
@@ -192,8 +192,10 @@ class Loop:
         stop = self.best is not None and self.best.look(epoch, validation)
         for callback in self.callbacks:
             stop = bool(callback(EpochEnd(epoch, row, self.models[0], self.history))) or stop
-        if scheduler is not None and scheduler.every == "epoch":
+        if isinstance(scheduler, ReduceLROnPlateau):
             scheduler.step(validation.get("loss", losses[0]))
+        elif scheduler is not None and not settings.schedule.per_step:
+            scheduler.step()
         if self.average is not None:
             self.average.swap()
             self.learner.sync()
@@ -248,7 +250,7 @@ class Loop:
 
     def _set_rate(self) -> None:
         if self.scheduler is not None:
-            self.rate = self.scheduler.rate
+            self.rate = float(self.scheduler.optimizer.param_groups[0]["lr"])  # of the first parameters
             return
         schedule = self.settings.schedule
         assert isinstance(schedule, ScheduleSettings)
@@ -271,7 +273,7 @@ class Loop:
         self.gathered, self.gathered_rows = 0, 0
         if self.average is not None:
             self.average.update()
-        if self.scheduler is not None and self.scheduler.every == "step":
+        if self.scheduler is not None and self.settings.schedule.per_step:
             self.scheduler.step()
 
     def _of_all(self, values: Tensor) -> Tensor:
@@ -299,6 +301,15 @@ class Loop:
         losses, accuracies = self.meter.read()
         self.reporter.seen(losses[0], accuracies[0])
 
+    def describe_schedule(self) -> dict[str, Any]:
+        """What decides the rates of a scheduler of torch, but for functions, which cannot be compared."""
+        if self.scheduler is None:
+            return {}
+        plain = (bool, int, float, str, list, tuple, dict)
+        state = self.scheduler.state_dict().items()
+        kept = {name: repr(value) for name, value in state if isinstance(value, plain)}
+        return {"schedule": [type(self.scheduler).__name__, self.settings.schedule.per_step, kept]}
+
     # -- checkpoints ----------------------------------------------------------------------------
 
     def save(self, stopped: bool = False) -> None:
@@ -311,14 +322,15 @@ class Loop:
             "epoch": self.epoch,
             "stopped": stopped,
             "log": self.logs[0],
-            **{name: part.state() for name, part in self._parts().items()},
+            "history": self.history.state(),
+            **{name: part.state_dict() for name, part in self._parts().items()},
         }
         save_checkpoint(folder, self.learner.weights(), state)
 
     def _parts(self) -> dict[str, Any]:
         """What has a state of its own in checkpoints, by name."""
         parts = {
-            "optimizer": self.learner, "dispatch": self.dispatch, "history": self.history,
+            "optimizer": self.learner, "dispatch": self.dispatch,
             "average": self.average, "best": self.best, "schedule": self.scheduler,
         }  # fmt: skip
         return {name: part for name, part in parts.items() if part is not None}
@@ -331,8 +343,9 @@ class Loop:
             check_identity(state["identity"], identity, self.settings, self.dispatch.groups[0].method)
             self.logs[0], self.epoch = state["log"], int(state["epoch"])
             self.learner.load_weights(weights)
+            self.history.load_state(state["history"])
             for name, part in self._parts().items():
-                part.load_state(state[name])
+                part.load_state_dict(state[name])
             if state["stopped"]:
                 self.reporter.note(f"the run ended by itself after epoch {self.epoch}, and does not go on")
                 self.epoch = self.settings.epochs

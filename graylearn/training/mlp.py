@@ -304,13 +304,13 @@ class MLPLearner(Learner):
         self.modules[0].load_state_dict(weights)
         self.read()
 
-    def state(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """What a checkpoint keeps of the optimizer."""
-        return self.optimizer.state()
+        return self.optimizer.state_dict()
 
-    def load_state(self, saved: dict[str, Any]) -> None:
-        """Go on from what `state` gave."""
-        self.optimizer.load_state(saved)
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Go on from what `state_dict` gave."""
+        self.optimizer.load_state_dict(saved)
 
 
 def _leaf(values: Singles) -> Tensor:

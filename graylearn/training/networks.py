@@ -70,7 +70,7 @@ class Pair(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits of both, (2, N, K)."""
-        return torch.stack([_checked(self.model(x)), _checked(self.peer(x))])
+        return torch.stack([as_output(network(x)).logits for network in (self.model, self.peer)])
 
 
 @torch.no_grad()
@@ -208,15 +208,9 @@ def frozen_norms(model: nn.Module) -> list[nn.Module]:
 def as_output(result: Any) -> Output:
     """What a network returned, as an Output; features beside the logits come from the tap alone."""
     output = result if isinstance(result, Output) else Output(result, None)
-    _checked(output.logits)
-    return output
-
-
-def _checked(logits: Any) -> Tensor:
-    """Refuse output that is not logits: a network may return more in training than in eval mode."""
-    if not isinstance(logits, Tensor):
+    if not isinstance(output.logits, Tensor):  # a network may return more in training than in eval mode
         raise SettingsError(
-            f"the network gave {type(logits).__name__} in training mode, expected logits (N, K):"
+            f"the network gave {type(output.logits).__name__} in training mode, expected logits (N, K):"
             " have it return these alone, or say which they are with logits="
         )
-    return logits
+    return output

@@ -6,7 +6,6 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -15,11 +14,9 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from graylearn.errors import SettingsError
+from graylearn.methods.base import Factor, check_options
 from graylearn.options import check
 from graylearn.torch_internals import fused_adam, fused_adamw, fused_sgd, lerp_each
-
-OptimizerFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
-"""A user's own: parameters -> torch optimizer."""
 
 
 @dataclass(frozen=True)
@@ -30,33 +27,29 @@ class OptimizerSettings:
     """`sgd`, `adam` or `adamw`, each as in torch.optim."""
     learning_rate: float = 1e-3
     """The base rate, which the schedule scales."""
-    weight_decay: float = 0.0
+    weight_decay: Factor = 0.0
     """Decay of the weights: an L2 penalty, decoupled from the gradient for `adamw`."""
-    momentum: float = 0.0
+    momentum: Factor = 0.0
     """Of `sgd`."""
     nesterov: bool = False
     """Of `sgd`: look ahead along the momentum."""
     betas: tuple[float, float] = (0.9, 0.999)
     """Of `adam` and `adamw`: decay of the two moments."""
-    eps: float = 1e-8
+    eps: Factor = 1e-8
     """Of `adam` and `adamw`: keeps the division finite."""
 
     def __post_init__(self) -> None:
-        if self.name not in ("sgd", "adam", "adamw"):
-            raise SettingsError(
-                f"optimizer {self.name!r} is not known: use sgd, adam, adamw or a function that makes one"
-            )
+        check_options("optimizer", self)  # torch's own kernels do not look
         check(vars(self), needed=("learning_rate",))
-        for name in ("weight_decay", "momentum", "eps"):  # torch's own kernels do not look
-            if not (isinstance(getattr(self, name), Real) and 0 <= getattr(self, name) < math.inf):
-                raise SettingsError.wrong(name, getattr(self, name), "a number of at least 0")
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise SettingsError.wrong("betas", self.betas, "two shares from 0 to below 1, as (0.9, 0.999)")
         if self.nesterov and self.momentum <= 0:
             raise SettingsError("nesterov needs momentum: set momentum=0.9, or nesterov=False")
 
 
-OptimizerLike: TypeAlias = OptimizerSettings | OptimizerFactory | torch.optim.Optimizer
+OptimizerLike: TypeAlias = (
+    OptimizerSettings | Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer] | torch.optim.Optimizer
+)
 """Settings, a function that makes one, or one that is ready."""
 
 
@@ -100,12 +93,36 @@ def _check_own(made: torch.optim.Optimizer, parameters: list[nn.Parameter]) -> N
         )
 
 
-class FlatOptimizer:
+class Kept:
+    """What a checkpoint keeps of an object: the attributes that `state` names."""
+
+    state: ClassVar[tuple[str, ...]]
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint keeps."""
+        return {name: getattr(self, name) for name in self.state}
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Take what `state_dict` gave; tensors, and lists of them, stay where they are in memory."""
+        for name in self.state:
+            mine, value = getattr(self, name), saved[name]
+            if isinstance(mine, Tensor):
+                mine.copy_(value)
+            elif isinstance(mine, list):
+                for own, other in zip(mine, value, strict=True):
+                    own.copy_(other)
+            else:
+                setattr(self, name, value)
+
+
+class FlatOptimizer(Kept):
     """SGD, Adam or AdamW on one flat row of parameters per model: updates them in place from their gradients.
 
     The arithmetic is torch's own fused kernels, without the bookkeeping of torch.optim around them, which
     costs a small network more than the arithmetic.
     """
+
+    state = ("first", "second", "taken")
 
     def __init__(self, settings: OptimizerSettings, parameters: Tensor, gradients: Tensor) -> None:
         self.settings = settings
@@ -123,93 +140,60 @@ class FlatOptimizer:
         )
         self.taken = 0
         self.rate = settings.learning_rate
+        self.constants: dict[str, Any] = {"weight_decay": settings.weight_decay, "maximize": False}
+        if settings.name == "sgd":
+            self.constants |= {"momentum": settings.momentum, "nesterov": settings.nesterov, "dampening": 0.0}
+        else:
+            beta1, beta2 = settings.betas
+            self.constants |= {"beta1": beta1, "beta2": beta2, "eps": settings.eps, "amsgrad": False}
+            self.fused = fused_adam if settings.name == "adam" else fused_adamw
 
     def step(self) -> None:
         """One update, at the rate set."""
         self.taken += 1
+        parameters, gradients = [self.parameters], [self.gradients]
+        if self.settings.name == "sgd":
+            momentum = [self.first] if self.settings.momentum else []
+            first = self.taken == 1
+            fused_sgd(parameters, gradients, momentum, lr=self.rate, is_first_step=first, **self.constants)
+            return
         if self.counter is None:
-            self.count += 1
+            self.count.fill_(self.taken)
         else:
             self.counter[()] = self.taken
-        settings = self.settings
-        if settings.name == "sgd":
-            fused_sgd(
-                [self.parameters],
-                [self.gradients],
-                [self.first] if settings.momentum else [],
-                weight_decay=settings.weight_decay,
-                momentum=settings.momentum,
-                lr=self.rate,
-                dampening=0.0,
-                nesterov=settings.nesterov,
-                maximize=False,
-                is_first_step=self.taken == 1,
-            )
-            return
-        fused = fused_adam if settings.name == "adam" else fused_adamw
-        fused(
-            [self.parameters],
-            [self.gradients],
-            [self.first],
-            [self.second],
-            [],
-            [self.count],
-            lr=self.rate,
-            beta1=settings.betas[0],
-            beta2=settings.betas[1],
-            weight_decay=settings.weight_decay,
-            eps=settings.eps,
-            amsgrad=False,
-            maximize=False,
-        )
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        return {"first": self.first, "second": self.second, "taken": self.taken}
-
-    def load_state(self, saved: dict[str, Any]) -> None:
-        """Take what `state` gave."""
-        self.first.copy_(saved["first"])
-        self.second.copy_(saved["second"])
-        self.taken = int(saved["taken"])
-        self.count.fill_(float(self.taken))
+        self.fused(
+            parameters, gradients, [self.first], [self.second], [], [self.count], lr=self.rate,
+            **self.constants,
+        )  # fmt: skip
 
 
 MIN_STEPS = 160
 """Steps that small sets are trained for at least, by more epochs."""
-
-ScheduleName = Literal["constant", "step", "one-cycle", "cosine"]
 
 
 @dataclass(frozen=True)
 class ScheduleSettings:
     """How the learning rate changes during training."""
 
-    name: ScheduleName = "constant"
+    name: Literal["constant", "step", "one-cycle", "cosine"] = "constant"
     """`constant`; `step` (times `gamma` at each milestone); `one-cycle` (a line up over
     `warmup`, a line down to `final`); `cosine` (half a cosine down to `final`). Each may begin with a
     `warmup`; by default none does."""
     milestones: tuple[float, ...] = (0.5, 0.75)
     """Of `step`: below 1 a fraction of all epochs, from 1 on a number of epochs."""
-    gamma: float = 0.1
+    gamma: Factor = 0.1
     """Of `step`: the factor at each milestone."""
     warmup: float = 0.0
     """The fraction of the run in which the rate rises to its peak, in a line."""
-    initial: float = 0.1
+    initial: Factor = 0.1
     """With warmup: the factor at the first step."""
-    final: float = 0.0
+    final: Factor = 0.0
     """Of `one-cycle` and `cosine`: the factor after the last step."""
 
     def __post_init__(self) -> None:
-        if self.name not in ("constant", "step", "one-cycle", "cosine"):
-            raise SettingsError(
-                f"schedule {self.name!r} is not known: use constant, step, one-cycle or cosine"
-            )
+        check_options("schedule", self)
         if any(milestone <= 0 for milestone in self.milestones):
             raise SettingsError(f"milestones must be positive, got {self.milestones}")
-        for name in ("gamma", "initial", "final"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise SettingsError.wrong(name, getattr(self, name), "a factor of at least 0")
         if not 0 <= self.warmup < 1:
             raise SettingsError(f"warmup is a fraction of the run in [0, 1), got {self.warmup}")
 
@@ -235,16 +219,14 @@ def schedule_factor(schedule: ScheduleSettings, epoch: int, step: int, steps: in
     if schedule.name == "constant":
         return 1.0
     if schedule.name == "step":
-        passed = sum(epoch >= _milestone_epoch(milestone, epochs) for milestone in schedule.milestones)
+        # rounded, as .29 * 100 is 28.999999999999996
+        counted = [each if each >= 1 else round(each * epochs, 9) for each in schedule.milestones]
+        passed = sum(epoch >= milestone for milestone in counted)
         return float(schedule.gamma**passed)
     fall = (done - schedule.warmup) / (1 - schedule.warmup)
     if schedule.name == "cosine":
         fall = (1 - math.cos(math.pi * fall)) / 2
     return 1 + (schedule.final - 1) * fall
-
-
-def _milestone_epoch(milestone: float, epochs: int) -> float:
-    return round(milestone * epochs, 9) if milestone < 1 else milestone
 
 
 def batch_size_for(num_samples: int) -> int:
@@ -275,62 +257,33 @@ class TorchSchedule:
                 f"schedule is of type {type(self.make).__name__}, expected a function of the optimizer that"
                 " makes a scheduler of torch, such as lambda optimizer: StepLR(optimizer, 5)"
             )
-        if self.every not in ("epoch", "step"):
-            raise SettingsError.wrong("every", self.every, "epoch or step")
+        check_options("schedule", self)
 
     @property
     def per_step(self) -> bool:
         """Whether the rate changes within an epoch."""
         return self.every == "step"
 
-
-class Scheduler:
-    """The scheduler of one run."""
-
-    def __init__(self, schedule: TorchSchedule, optimizer: torch.optim.Optimizer) -> None:
-        made = schedule.make(optimizer)
+    def scheduler(self, optimizer: torch.optim.Optimizer) -> LRScheduler:
+        """The scheduler of one run."""
+        made = self.make(optimizer)
         if not isinstance(made, LRScheduler) or made.optimizer is not optimizer:
             raise SettingsError(
                 f"the schedule function gave {type(made).__name__}, expected a scheduler of torch for the"
                 " optimizer that it was given"
             )
-        self.made, self.every = made, schedule.every
-        self.by_loss = isinstance(made, ReduceLROnPlateau)
-        if self.by_loss and self.every == "step":
+        if isinstance(made, ReduceLROnPlateau) and self.per_step:
             raise SettingsError("ReduceLROnPlateau looks at the loss of an epoch: leave out every='step'")
-
-    @property
-    def rate(self) -> float:
-        """That of the first parameters."""
-        return float(self.made.optimizer.param_groups[0]["lr"])
-
-    def step(self, loss: float = 0.0) -> None:
-        """Make one step; `loss` is for schedulers that read it."""
-        step: Callable[..., None] = self.made.step
-        step(*([loss] if self.by_loss else []))
-
-    def describe(self) -> list[Any]:
-        """What decides the rates, but for functions, which cannot be compared."""
-        plain = (bool, int, float, str, list, tuple, dict)
-        state = {
-            name: repr(value) for name, value in self.made.state_dict().items() if isinstance(value, plain)
-        }
-        return [type(self.made).__name__, self.every, state]
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        return dict(self.made.state_dict())
-
-    def load_state(self, saved: dict[str, Any]) -> None:
-        """Take what `state` gave."""
-        self.made.load_state_dict(saved)
+        return made
 
 
-class Average:
+class Average(Kept):
     """A running mean of weights and buffers, which `swap` exchanges with them.
 
     It is kept in `network` where one is asked meanwhile: its weights follow, its buffers are its own.
     """
+
+    state = ("mean", "steps")
 
     def __init__(self, values: Sequence[Tensor], keep: float, network: nn.Module | None = None) -> None:
         self.values = list(values)
@@ -365,22 +318,14 @@ class Average:
             value.copy_(mean)
             mean.copy_(weights)
 
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        return {"mean": self.mean, "steps": self.steps}
 
-    def load_state(self, saved: dict[str, Any]) -> None:
-        """Take what `state` gave."""
-        for mean, value in zip(self.mean, saved["mean"], strict=True):
-            mean.copy_(value)
-        self.steps = int(saved["steps"])
-
-
-class Best:
+class Best(Kept):
     """The weights of the best epoch on a validation set, for early stopping.
 
     Best is the highest accuracy; among equals, the lowest loss.
     """
+
+    state = ("reached", "epoch", "weights")
 
     def __init__(self, model: nn.Module, patience: int) -> None:
         self.model, self.patience = model, patience
@@ -403,11 +348,3 @@ class Best:
         """Put the best weights into the model, if there are any."""
         if self.weights:
             self.model.load_state_dict(self.weights)
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        return {"reached": self.reached, "epoch": self.epoch, "weights": self.weights}
-
-    def load_state(self, saved: dict[str, Any]) -> None:
-        """Take what `state` gave."""
-        self.reached, self.epoch, self.weights = saved["reached"], int(saved["epoch"]), saved["weights"]

@@ -1,14 +1,5 @@
 """Recorder: the history of a training loop of your own, from the ids, logits and labels of each batch.
 
-    recorder = Recorder()
-    for epoch in range(epochs):
-        for ids, x, labels in loader:
-            logits = network(x)
-            recorder.record(ids, logits, labels)
-            ...
-        recorder.end_epoch()
-    audit = Audit.from_history(recorder.history)
-
 Where several processes train together (torch.distributed), each records what it sees, and the end of an epoch
 brings it together: all of them then have the same history.
 """

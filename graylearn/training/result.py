@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from dataclasses import dataclass
 from typing import Any
@@ -59,9 +58,7 @@ def predict_logits(
         preparation = dataclasses.replace(preparation, dtype=torch.float32)
     if samples.dtype == torch.uint8 and samples.ndim == 4 and not preparation.images:
         raise DataError("x holds uint8 images: give preparation=result.preparation, which knows their scale")
-    autocast: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
-    if precision in HALF:
-        autocast = torch.autocast(device.type, dtype=HALF[precision])
+    autocast = torch.autocast(device.type, HALF.get(precision), enabled=precision in HALF)
     parts = []
     with in_eval_mode(model):
         for start in range(0, len(samples), batch_size):

@@ -87,10 +87,10 @@ class Settings:
                 f"schedule is {_shown(self.schedule)}, expected ScheduleSettings or TorchSchedule"
                 " (`train` also takes a name, or a function of the optimizer that makes a scheduler of torch)"
             )
-        if self.augment is not None and not isinstance(self.augment, Augment):
-            raise SettingsError(f"augment is {_shown(self.augment)}, expected True or gl.training.Augment()")
-        if self.scale is not None and not isinstance(self.scale, PixelScale):
-            raise SettingsError(f"scale is {_shown(self.scale)}, expected gl.training.PixelScale")
+        for name, kind in (("augment", Augment), ("scale", PixelScale)):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise SettingsError(f"{name} is {_shown(value)}, expected gl.training.{kind.__name__}")
         if isinstance(self.compile, str) and self.compile not in COMPILE_MODES:
             raise SettingsError.wrong("compile", self.compile, f"one of {', '.join(COMPILE_MODES)}")
         if self.resume and self.checkpoint is None:

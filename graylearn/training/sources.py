@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,26 +60,16 @@ class Training:
     """A hash of the data, so that a run is not resumed on other data; empty without checkpoints."""
 
 
-def check_kind(data: Any) -> None:
-    """Refuse tables, lists of arrays and dicts, which have items as a dataset has, but none of (x, y)."""
-    check_sized(data, "data")
-    shown = f"data is {type(data).__name__}"
-    if isinstance(data, list | tuple):
-        if not _are_arrays(data):
-            return
-        shown = f"data is a {type(data).__name__} of {len(data)} arrays"
-    elif not isinstance(data, np.ndarray | Tensor | Mapping) and not hasattr(data, "to_numpy"):
-        return
-    raise DataError(f"{shown}: give a tuple (x, y) of samples and labels")
-
-
-def _are_arrays(parts: Sequence[Any]) -> bool:
-    """Whether this is arrays side by side, other than the tuple (x, y), and not samples one after another."""
-    if len(parts) == 0 or (isinstance(parts, tuple) and len(parts) == 2):
+def _are_arrays(data: Any) -> bool:
+    """Whether this is a table, an array, a dict or arrays side by side: all have items as a dataset has, but
+    none of (x, y)."""
+    if not isinstance(data, list | tuple):
+        return isinstance(data, np.ndarray | Tensor | Mapping) or hasattr(data, "to_numpy")
+    if len(data) == 0 or (isinstance(data, tuple) and len(data) == 2):
         return False
-    if len(parts) == 2 and all(isinstance(part, list) for part in parts):
-        return len(parts[0]) == len(parts[1]) and len(parts[0]) not in (2, 3)
-    return isinstance(parts[0], np.ndarray | Tensor)
+    if len(data) == 2 and all(isinstance(part, list) for part in data):
+        return len(data[0]) == len(data[1]) and len(data[0]) not in (2, 3)
+    return isinstance(data[0], np.ndarray | Tensor)
 
 
 def _are_batches(data: Any) -> bool:
@@ -120,6 +111,10 @@ def make_training(
     batches of an epoch are alike in size; a DataLoader's batches stay as they are.
     """
     make = _Sources(settings, device, dtype_images, even_tail)
+    check_sized(data, "data")
+    if _are_arrays(data):
+        count = f" of {len(data)} arrays" if isinstance(data, list | tuple) else ""
+        raise DataError(f"data is a {type(data).__name__}{count}: give a tuple (x, y) of samples and labels")
     if hasattr(data, "x") and hasattr(data, "y") and hasattr(data, "ids"):  # Samples
         return make.of_arrays(data.x, data.y, np.asarray(data.ids), data.kind == "image")
     if _are_batches(data):
@@ -159,8 +154,7 @@ class _Sources:
             check_lengths(part, labels)
             check_finite(part)
         pixels = samples.dtype == torch.uint8 and (are_images or samples.ndim == 4)
-        scale = (settings.scale or PixelScale.measure(as_nhwc(samples))) if pixels else None
-        preparation = self._preparation(samples, scale)
+        preparation = self._preparation(samples, pixels, lambda: samples)
         fits = self._fits(samples, pixels) if settings.stream is None else not settings.stream
         options = {**self._options(len(labels)), "preparation": preparation}
         source = ArrayBatches(samples, labels, on_host=not fits, **options)
@@ -172,10 +166,8 @@ class _Sources:
         if len(data) == 0:
             raise DataError("there are no samples to train on")
         first = as_inputs(split_item(data[0])[0])[None]
-        preparation = self._stream_preparation(data, first)
-        options = self._options(len(data))
-        source = StreamBatches(data, preparation=preparation, workers=self.settings.workers, **options)
-        return self._streamed(data, source, first)
+        options = {**self._options(len(data)), "workers": self.settings.workers}
+        return self._streamed(data, first, partial(StreamBatches, data, **options))
 
     def of_loader(self, data: Any) -> Training:
         settings = self.settings
@@ -192,17 +184,17 @@ class _Sources:
         first = as_inputs(split_item(next(iter(data), (torch.empty(0), None)))[0])
         if len(first) == 0:
             raise DataError("there are no samples to train on")
-        preparation = self._stream_preparation(data, first)
-        seeding.seed_global(settings.seed, "epoch", 0)
-        source = LoaderBatches(data, device=self.device, preparation=preparation)
-        return self._streamed(data, source, first)
+        return self._streamed(data, first, partial(LoaderBatches, data, device=self.device))
 
-    def _streamed(self, data: Any, source: StreamBatches | LoaderBatches, first: Any) -> Training:
-        seen, preparation = "", source.preparation
+    def _streamed(self, data: Any, first: Any, make_source: Callable[..., LoaderBatches]) -> Training:
+        """first: one batch; uint8 images are scaled by the statistics of a part of them."""
+        pixels = first.dtype == torch.uint8 and first.ndim == 4
+        preparation = self._preparation(first, pixels, lambda: _looked_at(data, first))
+        # samples may be drawn anew when they are read
+        seeding.seed_global(self.settings.seed, "epoch", 0)
+        source, seen = make_source(preparation=preparation), ""
         if self.settings.checkpoint is not None:
-            seeding.seed_global(
-                self.settings.seed, "epoch", 0
-            )  # samples may be drawn anew when they are read
+            seeding.seed_global(self.settings.seed, "epoch", 0)
             seen = _fingerprint(_looked_at(data, first), source.targets)
         shown = first[:2].to(self.device)
         if preparation.images or shown.is_floating_point() or shown.dtype == torch.uint8:
@@ -224,20 +216,14 @@ class _Sources:
         needed = samples.numel() * (samples.element_size() if pixels else 4)
         return needed < _DEVICE_SHARE * torch.cuda.mem_get_info(self.device)[0]
 
-    def _stream_preparation(self, data: Any, batch: Tensor) -> Preparation:
-        """The preparation of a stream: uint8 images are scaled by the statistics of a part of them."""
-        pixels = batch.dtype == torch.uint8 and batch.ndim == 4
-        scale = self.settings.scale if pixels else None
-        if pixels and scale is None:
-            scale = PixelScale.measure(as_nhwc(_looked_at(data, batch)))
-        return self._preparation(batch, scale)
-
-    def _preparation(self, samples: Any, scale: PixelScale | None) -> Preparation:
-        augment = self.settings.augment
+    def _preparation(self, samples: Any, pixels: bool, images_to_measure: Callable[[], Any]) -> Preparation:
+        augment, scale = self.settings.augment, self.settings.scale
         if augment is not None and isinstance(samples, Several):
             raise DataError("images are augmented where they are the one input: leave augment out")
-        if self.settings.scale is not None and scale is None:
+        if scale is not None and not pixels:
             raise SettingsError("scale is that of uint8 images, which x does not hold: leave it out")
+        if pixels and scale is None:
+            scale = PixelScale.measure(as_nhwc(images_to_measure()))
         images = scale is not None or augment is not None
         return Preparation(
             scale=scale,
@@ -288,27 +274,31 @@ _SUM_TOLERANCE = 1e-3
 
 
 def weights_for(
-    sample_weight: Any, targets: Tensor, class_weight: Any = None, num_classes: int = 0
+    sample_weight: Any, targets: Tensor, class_weight: Any = None, num_classes: int = 0, models: int = 1
 ) -> Tensor | None:
-    """Sample weights, times the weight of each one's class, on the device, scaled to mean 1."""
+    """The weight of each sample times that of its class, on the device, with mean 1.
+
+    Several models have their targets end to end; `sample_weight` is (samples,) for all of them, or
+    (models, samples), and the mean is 1 in each.
+    """
     if sample_weight is None and class_weight is None:
         return None
-    weights = torch.ones(len(targets), dtype=torch.float64)
-    if sample_weight is not None:
-        weights = torch.from_numpy(as_weights(sample_weight, "sample_weight")).reshape(-1)
-    if len(weights) != len(targets):
-        raise DataError(f"there are {len(weights)} sample weights for {len(targets)} samples: give one each")
-    if not bool(torch.isfinite(weights).all()) or bool((weights < 0).any()) or float(weights.max()) <= 0:
+    samples = len(targets) // models
+    weights = np.ones(samples) if sample_weight is None else as_weights(sample_weight, "sample_weight")
+    if weights.size not in (samples, models * samples):
+        raise DataError(f"sample_weight has shape {weights.shape} for {samples} samples: give one each")
+    weights = np.broadcast_to(weights.reshape(-1, samples), (models, samples))
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any(axis=1).all():
         raise DataError("sample weights must be finite, 0 or more, and not all 0")
-    weights = weights / weights.max()  # the sum of the largest floats is none
+    weights = weights / weights.max(axis=1, keepdims=True)  # the sum of the largest floats is infinite
     if class_weight is not None:
         labels = targets.cpu().numpy()
-        weights = (
-            weights * torch.from_numpy(as_class_weights(class_weight, labels, range(num_classes)))[labels]
-        )
-        if float(weights.max()) <= 0:
+        of_class = as_class_weights(class_weight, labels, range(num_classes))
+        weights = weights * (of_class / of_class.max())[labels]
+        if not weights.any():
             raise DataError("sample_weight and class_weight leave no sample that counts: give some of both")
-    return (weights / weights.max() / (weights / weights.max()).mean()).float().to(targets.device)
+    weights = weights / weights.mean(axis=1, keepdims=True)
+    return torch.from_numpy(weights.reshape(-1)).float().to(targets.device)
 
 
 def split_soft(data: Any) -> tuple[Any, Tensor | None]:

@@ -103,7 +103,7 @@ def train_stack(
             generator=seeding.own_generator(where),
             clip_norm=chosen.clip_norm,
         )
-        weights = _stack_weights(sample_weight, source.targets, count)
+        weights = weights_for(sample_weight, source.targets, models=count)
         loop = Loop(
             nets, learner, source, chosen_methods, numbers, chosen, num_classes=num_classes, weights=weights
         )
@@ -153,21 +153,6 @@ def _layers_of_all(models: list[nn.Module]) -> list[Layer]:
             " between, each layer used once and without hooks: train others one by one"
         )
     return first
-
-
-def _stack_weights(sample_weight: Any, targets: Tensor, models: int) -> Tensor | None:
-    """Weights of all (model, sample) pairs end to end, with mean 1 in each model."""
-    if sample_weight is None:
-        return None
-    weights = as_tensor(sample_weight, "sample_weight").float().cpu()
-    samples = len(targets) // models
-    if weights.shape not in ((samples,), (models, samples)):
-        raise DataError(
-            f"sample_weight has shape {tuple(weights.shape)}, expected ({samples},) or ({models}, {samples})"
-        )
-    rows = weights.expand(models, samples)
-    parts = [weights_for(row.numpy(), targets[:samples]) for row in rows]
-    return torch.cat([part for part in parts if part is not None])
 
 
 def _count(models: Any, methods: Any, seeds: Any) -> int:

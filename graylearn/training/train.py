@@ -39,7 +39,6 @@ from graylearn.training.result import Result, evaluate
 from graylearn.training.settings import Settings, resolve
 from graylearn.training.sources import (
     Training,
-    check_kind,
     check_labels,
     make_training,
     read_labelled,
@@ -88,7 +87,6 @@ def train(
     called = _listed(callbacks)
     if not isinstance(model, nn.Module):
         raise SettingsError.wrong("model", model, "a torch module that returns logits")
-    check_kind(data)
     where = devices.choose(chosen.device)
     hand_over(
         {
@@ -118,15 +116,13 @@ def train(
         saved = _saved(chosen) if writes else None
         if group is not None:
             saved = group.from_first(saved)
-        frozen = frozen_norms(model)
-        training = _training(
-            model, data, chosen, where, group, even_tail=len(frozen) < len(batch_norms(model))
-        )
+        measures = len(frozen_norms(model)) < len(batch_norms(model))
+        training = _training(model, data, chosen, where, group, even_tail=measures)
         source = training.source
         half = devices.autocast_type(chosen.precision, where, training.example.ndim == 4)
         network, num_classes = one_of_logits(model, training.example, chosen.logits, half)
         check_labels(source.targets, num_classes)
-        learner = _learner(network, chosen_method, chosen, where, training, half, frozen)
+        learner = _learner(network, chosen_method, chosen, where, training, half)
         learner.group = group
         weights = weights_for(sample_weight, source.targets, class_weight, num_classes)
         validate: Callable[[], dict[str, float]] | None = None
@@ -155,7 +151,7 @@ def train(
             "weights": {name: list(value.shape) for name, value in learner.weights().items()},
             **chosen.describe(),
             **learner.describe(),
-            **({} if loop.scheduler is None else {"schedule": loop.scheduler.describe()}),
+            **loop.describe_schedule(),
             "data": training.fingerprint,
             "learner": type(learner).__name__,
             **({} if group is None else {"processes": group.size}),
@@ -209,9 +205,8 @@ def _learner(
     device: torch.device,
     training: Training,
     half: torch.dtype | None,
-    frozen: Sequence[nn.Module],
 ) -> AnyLearner:
-    """The learner for this model; frozen: its batch norms that keep the statistics they have."""
+    """The learner for this model."""
     simple = method.reads_logits_alone and half is None
     simple &= isinstance(settings.schedule, ScheduleSettings) and not settings.compile
     simple &= training.example.ndim == 2 and training.example.dtype == torch.float32
@@ -232,9 +227,8 @@ def _learner(
     network = network.to(device)
     if device.type == "cuda" and training.example.ndim == 4:
         network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    network.training = model.training  # tells which batch norms are frozen, here and in the mean
     mean = None if method.average is None else copy.deepcopy(network)
-    own = batch_norms(model)  # those of each further network are the same again
-    norms = batch_norms(network) + ([] if mean is None else batch_norms(mean))
     return ModuleLearner(
         network,
         make_optimizer(settings.optimizer, network, device),
@@ -242,7 +236,6 @@ def _learner(
         half=half,
         clip_norm=settings.clip_norm,
         mean=mean,
-        frozen=[norm for at, norm in enumerate(norms) if own[at % len(own)] in frozen],
     )
 
 

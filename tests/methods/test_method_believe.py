@@ -8,7 +8,7 @@ from torch.nn.functional import one_hot
 
 from graylearn.errors import SettingsError
 from graylearn.methods import make_method
-from graylearn.methods.believe import Believe
+from graylearn.methods.choose import Believe
 from graylearn.nets import SmallCNN
 from graylearn.training import train, train_stack
 

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from graylearn.errors import SettingsError
 from graylearn.methods import Output, make_method
-from graylearn.methods.blends import distorted
+from graylearn.methods.choose import distorted
 from graylearn.nets import MLP
 from graylearn.training import train
 

@@ -53,7 +53,7 @@ def test_a_step_that_overflows_is_passed_over_and_the_scale_goes_down_and_into_t
     assert all(torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
     other = learner_of(mlp())
     other.load_weights(learner.weights())
-    other.load_state(copy.deepcopy(learner.state()))
+    other.load_state_dict(copy.deepcopy(learner.state_dict()))
     for each in (learner, other):
         one_step(each)
     assert other.scaler.get_scale() == scale / 2

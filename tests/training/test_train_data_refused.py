@@ -44,7 +44,7 @@ def test_an_iterable_that_changes_its_order_is_refused():
         ),
         (((x for x in [1]),) * 3, "data is|parts|expected|read only once"),
         (7, "data is int"),
-        ({"x": torch.zeros(4, 6), "y": torch.zeros(4)}, r"data is dict: give a tuple \(x, y\)"),
+        ({"x": torch.zeros(4, 6), "y": torch.zeros(4)}, r"data is a dict: give a tuple \(x, y\)"),
         ([[[0.0] * 6] * 4, [0, 1, 2, 0]], r"a list of 2 arrays: give a tuple \(x, y\)"),
         ((torch.zeros(4, 6), torch.zeros(4), torch.ones(4)), r"a tuple of 3 arrays: give a tuple \(x, y\)"),
     ],

@@ -10,7 +10,6 @@ import numpy as np
 
 import graylearn
 from graylearn.errors import first_few
-from graylearn.estimator.fitted import FittedClassifier
 from graylearn.estimator.rejection import limit_at
 
 CARD = "model-card.md"
@@ -21,7 +20,7 @@ _SPEAKING = re.compile(r"^[-+=]|_|[:;](?=\S)|(?<=\w)\.(?=[^\W\d])|[^\w\s.,:;()'%
 www.example.com, a colon one of https://example.com."""
 
 
-def card(classifier: FittedClassifier) -> str:
+def card(classifier: Any) -> str:
     """The card as Markdown; names of classes and columns are text in it, whatever they hold."""
     sections = {
         "Data": _data(classifier),
@@ -41,7 +40,7 @@ def plain(value: Any, longest: int = 80) -> str:
     return _SPEAKING.sub(lambda found: f"&#{ord(found[0])};", text)
 
 
-def _model(classifier: FittedClassifier) -> str:
+def _model(classifier: Any) -> str:
     network = (
         classifier.network if isinstance(classifier.network, str) else type(classifier.network_).__name__
     )
@@ -55,7 +54,7 @@ def _model(classifier: FittedClassifier) -> str:
     )
 
 
-def _data(classifier: FittedClassifier) -> list[str]:
+def _data(classifier: Any) -> list[str]:
     encoder, count = classifier.encoder_, len(classifier.classes_)
     labels = classifier.history_.targets.cpu().numpy()
     if encoder.kind == "images":
@@ -80,14 +79,14 @@ def _data(classifier: FittedClassifier) -> list[str]:
     return lines
 
 
-def _audit(classifier: FittedClassifier) -> list[str]:
+def _audit(classifier: Any) -> list[str]:
     if classifier.audit_ is None:
         return ["None was made: nobody looked for samples that do not belong."]
     # verdicts on single samples are in audit/table.csv
     return [f"- {plain(line, 1000)}" for line in classifier.audit_.summary(top=0).split("\n")]
 
 
-def _measures(classifier: FittedClassifier) -> list[str]:
+def _measures(classifier: Any) -> list[str]:
     lines = ["Of the training set alone, against labels of which some may be wrong:", ""]
     history, audit = classifier.history_, classifier.audit_
     if len(history.predicted):
@@ -110,7 +109,7 @@ def _measures(classifier: FittedClassifier) -> list[str]:
     return lines
 
 
-def _limits(classifier: FittedClassifier) -> list[str]:
+def _limits(classifier: Any) -> list[str]:
     audit = classifier.audit_
     lines = [
         "- No test set was seen. Measure it on samples whose labels you trust before it decides anything.",

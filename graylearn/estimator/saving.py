@@ -16,7 +16,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import safetensors.torch
@@ -31,7 +31,6 @@ from graylearn.data.samples import plain_classes
 from graylearn.data.written import writing
 from graylearn.errors import FULL, CheckpointError, warn
 from graylearn.estimator.card import CARD, card
-from graylearn.estimator.fitted import FittedClassifier
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.models import ModelNetwork
 from graylearn.estimator.networks import build_network, wide
@@ -40,8 +39,6 @@ from graylearn.methods import METHODS
 from graylearn.nets import MLP
 from graylearn.training import History, OptimizerSettings
 from graylearn.training.checkpoint import DAMAGED, pack, plain, unpack
-
-Kind = TypeVar("Kind", bound=FittedClassifier)
 
 _PLAIN = {"n_features_in_": int, "n_iter_": int, "members_": int, "refined_": bool}
 """What model.json holds as it is, and its type."""
@@ -52,7 +49,7 @@ _LONGEST = 1 << 12
 _NETWORK, _REFERENCE = "network.", "reference."
 
 
-def save_classifier(classifier: FittedClassifier, path: str | Path) -> None:
+def save_classifier(classifier: Any, path: str | Path) -> None:
     """Write the fitted classifier to the folder `path`, in place of one that was saved there."""
     _check_is_saved(classifier)
     folder = Path(path)
@@ -67,7 +64,7 @@ def save_classifier(classifier: FittedClassifier, path: str | Path) -> None:
         ) from error
 
 
-def write_classifier(classifier: FittedClassifier, folder: Path) -> None:
+def write_classifier(classifier: Any, folder: Path) -> None:
     """Write the fitted classifier to an empty folder."""
     _check_is_saved(classifier)
     tensors = {_NETWORK + name: value for name, value in classifier.network_.state_dict().items()}
@@ -84,7 +81,7 @@ def write_classifier(classifier: FittedClassifier, folder: Path) -> None:
     write_text(folder / CARD, card(classifier))
 
 
-def _check_is_saved(classifier: FittedClassifier) -> None:
+def _check_is_saved(classifier: Any) -> None:
     if isinstance(classifier.network_, ModelNetwork):
         raise CheckpointError(
             "trees and other models of scikit-learn are saved as code alone, which loading would execute: "
@@ -92,7 +89,7 @@ def _check_is_saved(classifier: FittedClassifier) -> None:
         )
 
 
-def _content(classifier: FittedClassifier, folder: Path) -> dict[str, Any]:
+def _content(classifier: Any, folder: Path) -> dict[str, Any]:
     """What model.json tells of the classifier and of the files beside it."""
     saved, unsaved = parameters_to_json(classifier.get_params(deep=False))
     scale = classifier.preparation_.scale
@@ -112,7 +109,7 @@ def _content(classifier: FittedClassifier, folder: Path) -> dict[str, Any]:
     }
 
 
-def load_classifier(kind: type[Kind], path: str | Path, given: dict[str, Any]) -> Kind:
+def load_classifier(kind: Any, path: str | Path, given: dict[str, Any]) -> Any:
     """Read what `save_classifier` wrote. `given` are parameters instead of the saved ones."""
     folder = standing(Path(path))
     manifest = _read_manifest(folder)
@@ -128,7 +125,7 @@ def load_classifier(kind: type[Kind], path: str | Path, given: dict[str, Any]) -
         ) from error
 
 
-def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: dict[str, Any]) -> Kind:
+def _restored(kind: Any, folder: Path, manifest: dict[str, Any], given: dict[str, Any]) -> Any:
     """The classifier of the files, once each is known to be the one that model.json tells of."""
     unsaved = [name for name in manifest["unsaved"] if name not in given]
     if "network" in unsaved:
@@ -142,7 +139,7 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
             UserWarning,
         )
     parameters = parameters_from_json(manifest["parameters"]) | given
-    classifier: Kind = cast("Any", kind)(**parameters)
+    classifier = kind(**parameters)
     for name, written in manifest["files"].items():
         if name not in (_WEIGHTS, _HISTORY, *_AUDITED) or signature(folder / name) != written:
             raise CheckpointError(f"{folder / name} is damaged, its bytes are not the ones that were written")
@@ -165,7 +162,7 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
     return classifier
 
 
-def _check_columns(classifier: FittedClassifier) -> None:
+def _check_columns(classifier: Any) -> None:
     """Refuse names of columns that do not belong to what is read from them."""
     encoder = classifier.encoder_
     if (encoder.kind == "images") != (encoder.table is None):
@@ -181,7 +178,7 @@ def _check_columns(classifier: FittedClassifier) -> None:
         raise CheckpointError("the features of the encoder do not fit the network")
 
 
-def _network_of(classifier: FittedClassifier, weights: dict[str, torch.Tensor], folder: Path) -> nn.Module:
+def _network_of(classifier: Any, weights: dict[str, torch.Tensor], folder: Path) -> nn.Module:
     """The network that answers, with its weights.
 
     One by name is described without memory and takes the tensors of the file, whatever size it claims to be.

@@ -29,7 +29,7 @@ from graylearn.data.labels import are_near
 from graylearn.data.samples import Label, Samples, joined
 from graylearn.errors import counted
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.refine import LEAST_CLASSES
+from graylearn.estimator.pipeline import LEAST_CLASSES
 from graylearn.paths import matching
 from graylearn.runs.copies import copies_in_numbers, group_column, note_of
 from graylearn.runs.crowd import crowd_in_numbers, note_of_crowd

@@ -189,7 +189,7 @@ def predict(
     folder.check_finished()
     if not is_standard(data):
         existing(data)  # both said before the seconds that torch takes to import
-    from graylearn.runs.predict import Answered, check_out, predict_blocks, write_predictions
+    from graylearn.runs.predict import check_out, predict_blocks, tallied, write_predictions
     from graylearn.runs.progress import RunProgress
 
     with TemporaryDirectory() as fresh:
@@ -198,20 +198,16 @@ def predict(
         of: list[str | Path] = [data, *folder.settings().reads]
         check_out(out, of)
         blocks = predict_blocks(run, data, progress=RunProgress(quiet=quiet), **flags.told(given))
-        answered, shown = Answered(), None
-        tables = answered.counting(blocks)
+        answered: dict[str, Any] = {}
+        tables, shown = tallied(blocks, answered), None
         if as_json and out is None:
             shown = [row for table in tables for row in json.loads(table.to_json(orient="records"))]
         else:
             write_predictions(tables, out, of)
     if as_json:
-        summary = {
-            "samples": answered.samples,
-            "classes": {str(name): count for name, count in answered.classes.most_common()},
-            "none_of_these": answered.none_of_these,
-            "out": None if out is None else str(out.absolute()),
-            "predictions": shown,
-        }
+        classes = {str(name): count for name, count in answered["classes"].most_common()}
+        written = None if out is None else str(out.absolute())
+        summary = answered | {"classes": classes, "out": written, "predictions": shown}
         typer.echo(json.dumps(summary, ensure_ascii=False))
     elif out is not None:
         from graylearn.cli.show import show_predictions
@@ -248,4 +244,14 @@ def export(
     from graylearn.runs.predict import export as write
 
     done = write(model, out, reject_at, overwrite=overwrite)
-    typer.echo(json.dumps(dataclasses.asdict(done), ensure_ascii=False) if as_json else plain(done.words))
+    if as_json:
+        typer.echo(json.dumps(done, ensure_ascii=False))
+        return
+    kind = {"onnx": "an ONNX file", "mlflow": "a folder for MLflow"}[done["format"]]
+    typer.echo(
+        plain(
+            f"{done['out']}: {kind} that reads {done['reads']} and answers class (one of "
+            f"{len(done['classes'])}), probabilities, ood_score, and rejected: whether ood_score is larger "
+            f"than that of {100 * reject_at:.4g}% of the samples that belong"
+        )
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -13,9 +13,6 @@ from rich.text import Text
 
 from graylearn.cli.errors import plain
 from graylearn.errors import counted, first_few, shortened
-
-if TYPE_CHECKING:
-    from graylearn.runs.predict import Answered
 
 MEANING = {
     "ok": "not flagged",
@@ -126,17 +123,17 @@ def _near(path: str) -> str:
     return relative if len(relative) < len(path) else path
 
 
-def show_predictions(answered: Answered, out: Path) -> None:
+def show_predictions(answered: dict[str, Any], out: Path) -> None:
     """How many samples were given each class, and how many none."""
     printed = console()
-    table = _table(["class"], ["samples"], counted(answered.samples, "sample"))
-    largest = answered.classes.most_common()
+    table = _table(["class"], ["samples"], counted(answered["samples"], "sample"))
+    largest = answered["classes"].most_common()
     for name, count in largest[:20]:
         table.add_row(Text(plain(str(name))), f"{count:,}")
     if len(largest) > 20:
         table.add_row(f"{len(largest) - 20} more", f"{sum(count for _, count in largest[20:]):,}")
-    if answered.none_of_these is not None:
-        table.add_row(Text("none of these", style="italic"), f"{answered.none_of_these:,}")
+    if answered["none_of_these"] is not None:
+        table.add_row(Text("none of these", style="italic"), f"{answered['none_of_these']:,}")
     printed.print(table)
     _say(printed, f"written to {out}")
 

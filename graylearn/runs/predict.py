@@ -4,10 +4,10 @@ elsewhere, as an ONNX file or as a folder for MLflow."""
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ def predict_blocks(
     given = {name: value for name, value in reading.items() if value is not None}
     settings = replace(settings, **{"split": None, **given})
     options = options_for_new(source, settings)
-    strange: dict[str, _Strange] = {}
+    strange: Strange = defaultdict(Counter)
 
     def answered(samples: Samples) -> pd.DataFrame:
         with progress.of_warnings():
@@ -105,8 +105,9 @@ def predict_blocks(
         with progress.working(f"predicting {len(samples):,} samples"):
             table = answered(samples)
         yield table.iloc[_without_label(path, source, settings, own.left_out)] if only_unlabelled else table
-    for name, each in strange.items():
-        progress.note(each.words(name))
+    for (name, what), values in strange.items():
+        told = f"values {what} in {counted(values.total(), 'row')} ({first_few(list(values), 5)})"
+        progress.note(f"column {name!r} holds {told}")
 
 
 def options_for_new(source: Source, settings: RunSettings) -> ReadOptions:
@@ -147,25 +148,16 @@ def _without_label(
     return np.flatnonzero(np.delete(is_missing(labels), left_out))
 
 
-@dataclass
-class Answered:
-    """How many samples were given each class."""
-
-    samples: int = 0
-    """All of them."""
-    classes: Counter[Any] = field(default_factory=Counter)
-    """Of each class that was given."""
-    none_of_these: int | None = None
-    """Those that were given none; None where none was rejected on purpose."""
-
-    def counting(self, tables: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        """The tables of `predict_blocks`, each counted as it goes by."""
-        for table in tables:
-            self.samples += len(table)
-            self.classes.update(table["class"].dropna().tolist())
-            if "none_of_these" in table:
-                self.none_of_these = (self.none_of_these or 0) + int(table["none_of_these"].sum())
-            yield table
+def tallied(tables: Iterable[pd.DataFrame], summary: dict[str, Any]) -> Iterator[pd.DataFrame]:
+    """The tables of `predict_blocks`; as they go by, how many samples were given each class is counted in
+    `summary`: samples, classes, and none_of_these where some may be rejected."""
+    summary |= {"samples": 0, "classes": Counter(), "none_of_these": None}
+    for table in tables:
+        summary["samples"] += len(table)
+        summary["classes"].update(table["class"].dropna().tolist())
+        if "none_of_these" in table:
+            summary["none_of_these"] = (summary["none_of_these"] or 0) + int(table["none_of_these"].sum())
+        yield table
 
 
 def check_out(out: str | Path | None, of: Reads) -> None:
@@ -239,18 +231,8 @@ def _answers(
     return table
 
 
-@dataclass
-class _Strange:
-    """Values of a column that the model cannot make anything of."""
-
-    what: str
-    """In words."""
-    examples: list[str]
-    rows: int = 0
-
-    def words(self, column: str) -> str:
-        shown = first_few(list(dict.fromkeys(self.examples)), 5)
-        return f"column {column!r} holds values {self.what} in {counted(self.rows, 'row')} ({shown})"
+Strange = dict[tuple[str, str], Counter[str]]
+"""Values that the model cannot make anything of, and how often: by their column, and by what they are."""
 
 
 def _with_columns(
@@ -258,7 +240,7 @@ def _with_columns(
     classifier: GrayClassifier,
     path: Path,
     progress: RunProgress,
-    strange: dict[str, _Strange],
+    strange: Strange,
 ) -> Samples:
     """The columns that the model reads, in its order; what is strange in them is added to `strange`."""
     frame: pd.DataFrame = features.x
@@ -271,15 +253,13 @@ def _with_columns(
     if extra:
         progress.note(f"passing over columns that the model does not read: {first_few(extra)}")
     for name, known in encoder.categories_.items():
-        words = as_words(frame[name])
-        new = sorted({word for word in words if word} - set(known["values"]))
-        if new and not known["other"] and not known["hashed"]:
-            told = strange.setdefault(name, _Strange("never seen in training", new))
-            told.rows += int(np.isin(words.astype(object), new).sum())
+        if not known["other"] and not known["hashed"]:
+            learned = {"", *known["values"]}
+            if new := Counter(word for word in as_words(frame[name]) if word not in learned):
+                strange[name, "never seen in training"] += new
     for name, kind in encoder.kinds_.items():
         if kind in ("number", "date") and (lost := _unreadable_cells(frame[name], name, kind)):
-            told = strange.setdefault(name, _Strange(f"that are no {kind} and taken as missing", lost))
-            told.rows += len(lost)
+            strange[name, f"that are no {kind} and taken as missing"].update(lost)
     return Samples(frame.reindex(columns=wanted), features.y, features.classes, features.ids, "table")
 
 
@@ -321,33 +301,11 @@ _NAMED = 6
 """Columns that are named; the others are counted."""
 
 
-@dataclass(frozen=True)
-class Exported:
-    """What was written."""
-
-    out: str
-    format: str
-    """onnx or mlflow."""
-    reads: str
-    """What it reads per sample, in words."""
-    classes: list[str]
-    reject_at: float
-
-    @property
-    def words(self) -> str:
-        """What it holds, for people."""
-        kind = {"onnx": "an ONNX file", "mlflow": "a folder for MLflow"}[self.format]
-        return (
-            f"{self.out}: {kind} that reads {self.reads} and answers class (one of {len(self.classes)}), "
-            "probabilities, ood_score, and rejected: whether ood_score is larger than that of "
-            f"{100 * self.reject_at:.4g}% of the samples that belong"
-        )
-
-
 def export(
     model: str | Path, out: str | Path, reject_at: float = REJECT_AT, *, overwrite: bool = False
-) -> Exported:
-    """Write the model of a run folder, or one that `GrayClassifier.save` wrote, for use elsewhere.
+) -> dict[str, Any]:
+    """Write the model of a run folder, or one that `GrayClassifier.save` wrote, for use elsewhere; gives what
+    was written: out, format, what it reads in words, classes, reject_at.
 
     A name that ends in .onnx is an ONNX file, one without an ending a folder for MLflow. One that graylearn
     wrote is replaced only with `overwrite`, anything else never.
@@ -364,7 +322,8 @@ def export(
     classifier, reads = _model_and_inputs(Path(model))
     to.save_model(classifier, path, reject_at=reject_at)
     classes = [str(name) for name in classifier.classes_.tolist()]
-    return Exported(str(path), "onnx" if to_onnx else "mlflow", reads, classes, reject_at)
+    form = "onnx" if to_onnx else "mlflow"
+    return {"out": str(path), "format": form, "reads": reads, "classes": classes, "reject_at": reject_at}
 
 
 def _model_and_inputs(folder: Path) -> tuple[GrayClassifier, str]:

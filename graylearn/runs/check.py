@@ -34,10 +34,10 @@ from graylearn.data.samples import Samples
 from graylearn.data.written import writing
 from graylearn.errors import LONGEST, CheckpointError, SettingsError, counted
 from graylearn.estimator.card import plain
+from graylearn.runs.find import find
 from graylearn.runs.prepare import Prepared, files_of, prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.start import find
 from graylearn.runs.verdicts import Found
 
 KIND, FORMAT = "file of accepted suspects", "graylearn accepted suspects"

@@ -25,10 +25,9 @@ from graylearn.report.payload import fingerprint_of
 from graylearn.report.write import data_of, render, rows_of
 from graylearn.runs.copies import among
 from graylearn.runs.crowd import crowd_among
-from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import Prepared
-from graylearn.runs.verdicts import Found, gathered_in, id_word
+from graylearn.runs.verdicts import Fitted, Found, gathered_in, id_word
 
 OVERLAP = {"none": "no: each sample has one true class", "possible": "yes", "auto": "not said"}
 

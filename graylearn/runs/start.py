@@ -24,16 +24,13 @@ from graylearn.integrations.onnx import unexportable
 from graylearn.methods import as_method
 from graylearn.nets import check_name
 from graylearn.runs import report
-from graylearn.runs.copies import copies_among
 from graylearn.runs.crowd import crowd_of_samples, with_consensus
-from graylearn.runs.fit import fit_stages
+from graylearn.runs.find import find
 from graylearn.runs.folder import RunFolder, check_same_data, writing
-from graylearn.runs.parts import find_in_parts
-from graylearn.runs.pictures import looks_of, odd_pictures
-from graylearn.runs.prepare import Prepared, prepare
+from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings, absolute
-from graylearn.runs.verdicts import FOUND, Found, summary_of, write_verdicts
+from graylearn.runs.verdicts import summary_of, write_verdicts
 from graylearn.training import train
 from graylearn.training.devices import choose
 from graylearn.training.processes import led
@@ -138,19 +135,3 @@ def write_environment(folder: RunFolder, device: str | None) -> dict[str, Any]:
     }
     write_json(folder.environment, environment)
     return environment
-
-
-def find(prepared: Prepared, stages: Path, progress: RunProgress) -> Found:
-    """Audit the data, and learn from them if told so, as one part in memory or as many in files."""
-    if prepared.blocks is not None:
-        return find_in_parts(prepared, prepared.blocks, stages, progress)
-    fitted, shown = fit_stages(prepared, stages, progress), prepared.shown
-    return Found(
-        prepared=prepared,
-        fitted=fitted,
-        verdicts={name: getattr(fitted.audit, name) for name in FOUND},
-        contamination=fitted.audit.contamination,
-        ranges=fitted.audit.ranges,
-        copies=copies_among(shown, prepared.test, prepared.settings.duplicates, progress),
-        pictures=odd_pictures(looks_of(shown, prepared.origin)),
-    )

@@ -33,13 +33,39 @@ from graylearn.estimator.pipeline import LEAST_CLASSES
 from graylearn.paths import matching
 from graylearn.runs.copies import copies_in_numbers, group_column, note_of
 from graylearn.runs.crowd import crowd_in_numbers, note_of_crowd
-from graylearn.runs.fit import Fitted
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.pictures import Checks, column, told
 from graylearn.runs.prepare import Prepared
 
 FOUND = ("label", "confidence", "score", "suspected", "level", "kind", "suggested", "because")
 """What is found of a sample, by the names and in the codes of an `Audit`."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What the fits of a run gave."""
+
+    classifier: GrayClassifier
+    """The last fit, with its audit and history; not fitted where an audit alone needed no fit."""
+    audit: Audit
+    """The verdict on the training set."""
+    test_probabilities: dict[str, NDArray[np.float64]]
+    """(N, K) of the test set by way of learning, in the order of the classifier's classes; the model last."""
+    test_labels: NDArray[np.int64] | None
+    """(N,) labels of the test set, as indices into the classifier's classes."""
+    logs: dict[str, list[dict[str, Any]]]
+    """One row per epoch, by stage."""
+
+    @property
+    def refined(self) -> bool:
+        """Whether the classifier learned what the audit believes."""
+        return bool(getattr(self.classifier, "refined_", False))
+
+    @property
+    def curves(self) -> NDArray[np.float16] | None:
+        """(epochs, N) confidence of the first fit in the given labels, where there was one."""
+        history = getattr(self.classifier, "history_", None)
+        return None if history is None else history.label_confidence
 
 
 @dataclass(frozen=True, eq=False)

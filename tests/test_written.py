@@ -23,11 +23,10 @@ from graylearn.errors import FolderTakenError, GraylearnError, SettingsError
 from graylearn.integrations import mlflow, onnx
 from graylearn.report import ReportData, write_report
 from graylearn.runs import RunProgress, RunSettings, check, run
-from graylearn.runs.apply import apply_decisions
+from graylearn.runs.apply import apply_decisions, write_tasks
 from graylearn.runs.copies import write_copies
 from graylearn.runs.folder import KIND
 from graylearn.runs.predict import check_out, export, write_predictions
-from graylearn.runs.tasks import write_tasks
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what MLflow says of its own parts
 

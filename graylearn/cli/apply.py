@@ -127,7 +127,7 @@ def tasks(
       graylearn tasks run --tool fiftyone --out suspects/
     """
     from graylearn.errors import counted
-    from graylearn.runs.tasks import write_tasks
+    from graylearn.runs.apply import write_tasks
 
     done = write_tasks(run, out, tool)
     told = f"{counted(done['tasks'], 'task')} written to {out}"

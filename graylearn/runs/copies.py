@@ -18,7 +18,8 @@ from graylearn.data.samples import Samples
 from graylearn.data.tables import PIXELS_SIZE
 from graylearn.data.written import check_writable, writing
 from graylearn.errors import SettingsError
-from graylearn.runs.prepare import check_ids, options_of, read_test
+from graylearn.runs.folder import options_of
+from graylearn.runs.prepare import check_ids, read_test
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 

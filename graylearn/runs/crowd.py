@@ -26,8 +26,8 @@ from graylearn.data.samples import Samples
 from graylearn.data.table_samples import find_columns, is_missing, without_columns
 from graylearn.data.tables import RawTable, ReadOptions
 from graylearn.errors import DataError, SettingsError, are, counted
-from graylearn.runs.folder import RunFolder
-from graylearn.runs.prepare import is_large, options_of, prepare
+from graylearn.runs.folder import RunFolder, options_of
+from graylearn.runs.prepare import is_large, prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 

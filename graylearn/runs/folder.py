@@ -28,7 +28,7 @@ import shutil
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from shlex import quote
 from typing import Any, Literal
@@ -111,6 +111,15 @@ class Source:
         origin = Origin.from_json(saved["source"])
         FORMATS[origin.form], Path(origin.path)
         return cls(origin, encoding, dict(saved["fingerprint"]), list(saved["classes"]))
+
+
+def options_of(settings: RunSettings, size: int, split: str | None) -> ReadOptions:
+    """How the settings say that data is to be read."""
+    told: dict[str, Any] = {
+        each.name: getattr(settings, each.name, each.default) for each in fields(ReadOptions)
+    }
+    told |= {"id": False if settings.no_id else settings.id, "size": size, "split": split}
+    return ReadOptions(**told)
 
 
 LABELS = "labels"

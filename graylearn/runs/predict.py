@@ -26,8 +26,8 @@ from graylearn.errors import DataError, SettingsError, counted, first_few
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.rejection import REJECT_AT, check_share
 from graylearn.integrations import mlflow, onnx
-from graylearn.runs.folder import RunFolder, Source
-from graylearn.runs.prepare import check_ids, encoded, options_of
+from graylearn.runs.folder import RunFolder, Source, options_of
+from graylearn.runs.prepare import check_ids, encoded
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 

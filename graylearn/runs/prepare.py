@@ -7,7 +7,7 @@ only what is new is embedded.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -35,7 +35,7 @@ from graylearn.data.tables import (
 from graylearn.errors import DataError, SettingsError, are, counted, first_few
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.paths import matching
-from graylearn.runs.folder import LABELS, Encoding, Source, other_images
+from graylearn.runs.folder import LABELS, Encoding, Source, options_of, other_images
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
@@ -340,15 +340,6 @@ def encoded(samples: Samples, encoding: Encoding, settings: RunSettings, cache: 
     if encoding.way == "numbers":
         return _as_rows(samples, samples.x.reshape(len(samples), -1))
     return samples
-
-
-def options_of(settings: RunSettings, size: int, split: str | None) -> ReadOptions:
-    """How the settings say that data is to be read."""
-    told: dict[str, Any] = {
-        each.name: getattr(settings, each.name, each.default) for each in fields(ReadOptions)
-    }
-    told |= {"id": False if settings.no_id else settings.id, "size": size, "split": split}
-    return ReadOptions(**told)
 
 
 def check_ids(samples: Samples, path: Path) -> None:

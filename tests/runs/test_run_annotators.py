@@ -13,9 +13,8 @@ from graylearn.cli.main import app
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs import RunProgress, RunSettings
 from graylearn.runs import run as start
-from graylearn.runs.apply import apply_decisions
+from graylearn.runs.apply import apply_decisions, write_tasks
 from graylearn.runs.crowd import opinions
-from graylearn.runs.tasks import write_tasks
 
 NAMES = np.array(["ant", "bee", "cow"])
 PEOPLE = ["anna", "ben", "cleo", "dan"]

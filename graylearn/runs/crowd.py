@@ -66,6 +66,7 @@ def with_consensus(
         progress.note(f"{told} {are(found.silent)} left out")
     crowd = consensus(found.given)
     note_labels(crowd.classes, np.bincount(crowd.label[crowd.label != MISSING], minlength=len(crowd.classes)))
+    folder.begin(settings)
     reading = replace(settings, annotators=(), annotations=None, split=None, separator=None)
     file, label, name = _written(found.table, crowd, settings, folder)
     reading = replace(reading, data=str(file), label=label, id=name, no_id=False)

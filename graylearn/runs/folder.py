@@ -156,8 +156,6 @@ def other_images(data: Path, ids: Iterable[str]) -> list[str]:
 
 _LOCK = ".lock"
 KIND = "run"
-_MOVING, _REPLACED = ".graylearn-moving", ".graylearn-replaced"
-"""Where a run that is made anew waits until the new one has read its data."""
 
 
 class RunFolder:
@@ -166,6 +164,8 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = as_path(path)
         """The folder itself."""
+        self.is_replaced = False
+        """Whether the run that is here stays until a new one has read its data."""
         self.settings_file = self.path / "settings.toml"
         self.environment = self.path / "environment.json"
         self.data = self.path / "data.json"
@@ -186,7 +186,7 @@ class RunFolder:
     @property
     def _entries(self) -> list[Path]:
         """All that a run writes; the mark of its end is the last."""
-        return [entry for entry in vars(self).values() if entry is not self.path]
+        return [entry for entry in vars(self).values() if isinstance(entry, Path) and entry is not self.path]
 
     @property
     def is_finished(self) -> bool:
@@ -196,11 +196,18 @@ class RunFolder:
     @property
     def is_started(self) -> bool:
         """Whether a run read its data here, so that there is something to go on with."""
-        return self.data.exists()
+        return self.data.exists() and not self.is_replaced
 
     def settings(self) -> RunSettings:
         """The settings of the run."""
         return settings_from(read_settings(self.settings_file), str(self.settings_file))
+
+    def begin(self, settings: RunSettings) -> None:
+        """Keep the settings of a run that has read its data; one that it replaces goes now."""
+        if self.is_replaced:
+            self._clear([self.stages])
+            self.is_replaced = False
+        self.write_settings(settings)
 
     def write_settings(self, settings: RunSettings) -> None:
         """Keep the settings, with the command that repeats the run."""
@@ -278,30 +285,10 @@ class RunFolder:
 
     def _check_links(self) -> None:
         """Refuse a folder whose links would have a run write, move or clear what lies elsewhere."""
-        for entry in (*self._entries, self.path / _MOVING, self.path / _REPLACED):
+        for entry in self._entries:
             for name in names(entry) if os.path.lexists(entry) else ():
                 if (entry / name).is_symlink():
                     raise changed(entry / name)
-
-    def _set_aside(self) -> None:
-        """Put what a run wrote where it can be taken back from, all of it or, after a kill, none."""
-        (self.path / _MOVING).mkdir()
-        for entry in self._present:
-            entry.rename(self.path / _MOVING / entry.name)
-        (self.path / _MOVING).rename(self.path / _REPLACED)
-
-    def _settle(self) -> None:
-        """Take the run back that was set aside, unless another has read its data since."""
-        moving, aside = self.path / _MOVING, self.path / _REPLACED
-        if aside.exists() and self.is_started:
-            shutil.rmtree(aside, ignore_errors=True)
-        elif aside.exists():
-            self._clear()
-            aside.rename(moving)
-        if moving.exists():
-            for entry in moving.iterdir():
-                entry.rename(self.path / entry.name)
-            moving.rmdir()
 
     @property
     def _present(self) -> list[Path]:
@@ -354,8 +341,9 @@ class RunFolder:
 def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iterator[RunFolder]:
     """The run folder at `path`, ready for a run with these settings: new, or to go on in.
 
-    A finished run, or one of other settings, stays as it is unless `overwrite`, and then until the new one
-    has read its data. A run that is refused before it has anything to go on with leaves nothing behind.
+    A finished run, or one of other settings, stays as it is unless `overwrite`, and then until `begin` is
+    called, once the new one has read its data. A run that is refused before it has anything to go on with
+    leaves nothing behind.
     """
     folder = RunFolder(path)
     if folder.path.exists() and not folder.path.is_dir():
@@ -369,41 +357,36 @@ def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iter
     )
     with alone(folder.path / _LOCK, taken):
         folder._check_links()
-        folder._settle()  # a run may have been killed while another stood aside
         ours = known(where, KIND)
         folder._check_ours(ours, overwrite=overwrite)
         if folder.is_started and not overwrite:
             _check_goes_on(folder, settings)
-        for left in folder.path.rglob(".graylearn-????????-*"):  # or while it wrote a file
+        for left in folder.path.rglob(
+            ".graylearn-????????-*"
+        ):  # of a run that was killed while it wrote a file
             if left.is_file():
                 left.unlink(missing_ok=True)
         if not folder._present:
             restrict(folder.path, permissions(settings.reads))
-        if overwrite and folder._present:
-            folder._set_aside()
-        kept = folder._present
+        folder.is_replaced = overwrite and bool(folder._present)
         record(where, KIND, {}, ours)
-        if not folder.is_started:
+        if folder.is_replaced:
+            shutil.rmtree(folder.stages, ignore_errors=True)  # of other settings
+        elif not folder.is_started:
             folder.write_settings(settings)
         try:
             yield folder
         except GraylearnError:
             # stages may hold the embeddings of a run that was killed, which are worth keeping
             if not folder.is_started and not any(folder.stages.glob("*")):
-                folder._clear(kept)
+                folder._clear(set(folder._present) - {folder.stages} if folder.is_replaced else ())
                 with suppress(OSError):  # Windows keeps a lock that is held; or somebody put something there
                     (folder.path / _LOCK).unlink(missing_ok=True)
                     if made:
                         folder.path.rmdir()
             raise
         finally:
-            begun = folder.is_started
-            if folder.path.exists():
-                folder._settle()
-            if begun or not folder.is_started:
-                record(where, KIND, folder.hashes())
-            else:  # the one before came back
-                record(where, KIND, {}, ours)
+            record(where, KIND, folder.hashes())
 
 
 def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:

@@ -31,6 +31,7 @@ class RunProgress:
     def __init__(self, *, quiet: bool = False) -> None:
         self.console: Console = _Errors(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
         self._log: Path | None = None
+        self._waiting: list[str] = []
         self._noted: dict[str, str] = {}
 
     @property
@@ -43,9 +44,11 @@ class RunProgress:
         """All that was noted so far."""
         return list(self._noted.values())
 
-    def also_to(self, path: Path) -> None:
-        """Keep all that follows in this file too."""
-        self._log = path
+    def also_to(self, path: Path | None) -> None:
+        """Keep what follows in this file too; None: wait with it until one is named."""
+        waiting, self._log, self._waiting = self._waiting, path, []
+        for line in waiting:
+            self._keep(line)
 
     def say(self, text: str) -> None:
         """One line."""
@@ -53,7 +56,9 @@ class RunProgress:
         self._keep(text)
 
     def _keep(self, text: str) -> None:
-        if self._log is not None:
+        if self._log is None:
+            self._waiting.append(text)
+        else:
             with self._log.open("a", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
                 file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
 

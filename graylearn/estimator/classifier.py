@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar
@@ -61,7 +62,24 @@ def all_or_nothing(
     return whole
 
 
-class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class _Fitted(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """What a fit leaves; GrayClassifier says what it is."""
+
+    classes_: NDArray[Any]
+    encoder_: InputEncoder
+    network_: nn.Module
+    preparation_: Preparation
+    history_: History
+    n_iter_: int
+    members_: int
+    refined_: bool
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    _later: FoundLater | None = None
+
+
+@dataclass(eq=False, repr=False)
+class GrayClassifier(_Fitted):
     """A classifier for training sets that hold wrong labels and samples of no class; it tells which ones.
 
     Args:
@@ -127,70 +145,31 @@ class GrayClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     ```
     """
 
-    classes_: NDArray[Any]
-    encoder_: InputEncoder
-    network_: nn.Module
-    preparation_: Preparation
-    history_: History
-    n_iter_: int
-    members_: int
-    refined_: bool
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
-    _later: FoundLater | None = None
-
-    def __init__(
-        self,
-        method: str | Method = "auto",
-        network: NetworkLike = "auto",
-        *,
-        network_options: dict[str, Any] | None = None,
-        epochs: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        clip_norm: float | None = None,
-        accumulate: int = 1,
-        average: float | None = None,
-        optimizer: Any = None,
-        precision: Precision = "auto",
-        device: str | torch.device | None = None,
-        augment: Augment | bool | None = None,
-        class_weight: Any = None,
-        audit: Literal["auto", "history", "held-out"] | None = "auto",
-        overlap: OverlapSetting = "auto",
-        id_like: IdLike = "drop",
-        keep_labels: bool = False,
-        refine: bool = False,
-        members: int = 5,
-        patience: int = 10,
-        warm_start: bool = False,
-        verbose: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.method = method
-        self.network = network
-        self.network_options = network_options
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.clip_norm = clip_norm
-        self.accumulate = accumulate
-        self.average = average
-        self.optimizer = optimizer
-        self.precision = precision
-        self.device = device
-        self.augment = augment
-        self.class_weight = class_weight
-        self.audit = audit
-        self.overlap = overlap
-        self.id_like = id_like
-        self.keep_labels = keep_labels
-        self.refine = refine
-        self.members = members
-        self.patience = patience
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
+    method: str | Method = "auto"
+    network: NetworkLike = "auto"
+    _: KW_ONLY
+    network_options: dict[str, Any] | None = None
+    epochs: int | None = None
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    clip_norm: float | None = None
+    accumulate: int = 1
+    average: float | None = None
+    optimizer: Any = None
+    precision: Precision = "auto"
+    device: str | torch.device | None = None
+    augment: Augment | bool | None = None
+    class_weight: Any = None
+    audit: Literal["auto", "history", "held-out"] | None = "auto"
+    overlap: OverlapSetting = "auto"
+    id_like: IdLike = "drop"
+    keep_labels: bool = False
+    refine: bool = False
+    members: int = 5
+    patience: int = 10
+    warm_start: bool = False
+    verbose: bool = False
+    random_state: Any = None
 
     # -- fitting --------------------------------------------------------------------------------
 

@@ -172,7 +172,7 @@ class Pipeline:
             first.model, first.preparation, epochs, history,
             trained=first.history, members=members, plan=plan,
         )  # fmt: skip
-        found = self.audited(fitted) if self.refine else None
+        found = self.audited(first.history) if self.refine else None
         if found is None:
             return fitted
         fitted = replace(fitted, audit=found)
@@ -181,18 +181,13 @@ class Pipeline:
             "refined", lambda: self._fit_again(fitted, self.second_fit(found, goes_on=goes_on))
         )
 
-    def audited(self, fitted: PipelineResult) -> Audit | None:
-        """The audit of what `run` learned from; None where none is wanted."""
-        if self.audit is None or fitted.audit is not None:
-            return fitted.audit
-        return self._kept_audit(fitted.trained)
+    def audited(self, history: History | None) -> Audit | None:
+        """The audit of the user's samples, see `judge`; None where none is wanted."""
+        return None if self.audit is None else self.stages.keep("audit", lambda: self.judge(history))
 
     def audit_only(self) -> Audit:
         """The audit without a fit, unless it reads the history of the first."""
-        by_history = self.audit == "history"
-        return self._kept_audit(self.train(self.first_fit())[0].history if by_history else None)
-
-    def _kept_audit(self, history: History | None) -> Audit:
+        history = self.train(self.first_fit())[0].history if self.audit == "history" else None
         return self.stages.keep("audit", lambda: self.judge(history))
 
     def first_fit(self, network: nn.Module | None = None) -> PlannedFit:

@@ -37,8 +37,8 @@ from graylearn.estimator.card import plain
 from graylearn.runs.find import find
 from graylearn.runs.prepare import Prepared, files_of, prepare
 from graylearn.runs.progress import RunProgress
+from graylearn.runs.results import Found
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.verdicts import Found
 
 KIND, FORMAT = "file of accepted suspects", "graylearn accepted suspects"
 WORDS = {

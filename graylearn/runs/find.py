@@ -46,8 +46,8 @@ from graylearn.runs.copies import copies_among
 from graylearn.runs.pictures import looks_of, odd_pictures
 from graylearn.runs.prepare import FITTED, Prepared, check_ids, encoded
 from graylearn.runs.progress import RunProgress
+from graylearn.runs.results import FOUND, Fitted, Found
 from graylearn.runs.settings import CALLED, RunSettings
-from graylearn.runs.verdicts import FOUND, Fitted, Found
 from graylearn.training import Result, Settings
 from graylearn.training.devices import choose
 

@@ -23,14 +23,13 @@ from graylearn.estimator.saving import write_classifier
 from graylearn.integrations.onnx import unexportable
 from graylearn.methods import as_method
 from graylearn.nets import check_name
-from graylearn.runs import report
 from graylearn.runs.crowd import crowd_of_samples, with_consensus
 from graylearn.runs.find import find
 from graylearn.runs.folder import RunFolder, check_same_data, writing
 from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
+from graylearn.runs.results import make_report, summary_of, write_verdicts
 from graylearn.runs.settings import RunSettings, absolute
-from graylearn.runs.verdicts import summary_of, write_verdicts
 from graylearn.training import train
 from graylearn.training.devices import choose
 from graylearn.training.processes import led
@@ -113,7 +112,7 @@ def _made(settings: RunSettings, folder: RunFolder, progress: RunProgress, sourc
     summary = summary_of(found, crowd, folder, time.perf_counter() - began)
     summary["data_notes"] = progress.notes
     with progress.working("writing the report"):
-        summary["fingerprint"] = report.make_report(folder, found, crowd, summary, environment)
+        summary["fingerprint"] = make_report(folder, found, crowd, summary, environment)
     folder.write_source(found.prepared.source)
     return summary
 

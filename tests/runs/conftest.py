@@ -9,8 +9,8 @@ import pytest
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
+from graylearn.runs.results import Found, write_verdicts
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.verdicts import Found, write_verdicts
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`ReportData`: everything the page shows, as plain values; checked when it is made."""
+"""`ReportData`: everything the page shows, as plain values that fit together."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from graylearn.audit import KINDS, LEVELS
 from graylearn.audit.annotators import Crowd
 from graylearn.audit.duplicates import Duplicates
 from graylearn.errors import DataError
@@ -110,26 +108,6 @@ class ReportData:
         object.__setattr__(self, "classes", tuple(str(name) for name in self.classes))
         if len(set(self.classes)) != len(self.classes):
             raise DataError("two classes have the same name as text: give each class a name of its own")
-        for name in ("score", "confidence"):
-            values = self.table[name].to_numpy(dtype=np.float64)
-            if not (np.isfinite(values).all() and (values >= 0).all() and (values <= 1).all()):
-                raise DataError(f"{name} of the table reaches outside 0..1: pass the columns of Audit.table")
-        strange = sorted(set(self.table["kind"]) - set(KINDS))
-        if strange:
-            raise DataError(f"kind of the table has {strange[0]!r}; kinds are {', '.join(KINDS)}")
-        if "level" in self.table.columns and (unknown := set(self.table["level"]) - set(LEVELS)):
-            raise DataError(f"level of the table has {min(map(str, unknown))!r}; levels are {LEVELS}")
-        self._check_arrays()
-        if self.confusion is not None:
-            confusion = np.asarray(self.confusion)
-            expected = (len(self.classes), len(self.classes))
-            if confusion.shape != expected or confusion.dtype.kind not in "iu" or (confusion < 0).any():
-                raise DataError(
-                    f"confusion is {confusion.dtype} of shape {confusion.shape}: "
-                    f"expected counts of shape {expected}"
-                )
-
-    def _check_arrays(self) -> None:
         n = len(self.table)
         of = {
             "copies": None if self.copies is None else self.copies.count,

@@ -224,18 +224,10 @@ def _confusion(confusion: Any) -> list[int] | None:
     return [int(value) for value in np.stack([*cells, matrix[cells]], axis=1).reshape(-1)]
 
 
-def _log(rows: Sequence[Mapping[str, Any]] | None) -> dict[str, list[float | None]] | None:
-    """Columns of numbers; what is not a number in a row is null there, columns without any are left out."""
-    columns: dict[str, list[float | None]] = {}
-    for name in dict.fromkeys(name for row in rows or () for name in row):
-        values = [row.get(name) for row in rows or ()]
-        numbers = [
-            float(each) if isinstance(each, int | float | np.number) and math.isfinite(each) else None
-            for each in values
-        ]
-        if any(each is not None for each in numbers):
-            columns[str(name)] = numbers
-    return columns or None
+def _log(rows: Sequence[Mapping[str, Any]] | None) -> dict[str, list[float]] | None:
+    """Columns of numbers, NaN where a row has none."""
+    numbers = pd.DataFrame(list(rows or ())).select_dtypes("number")
+    return {str(name): numbers[name].astype(float).tolist() for name in numbers} or None
 
 
 def _curves(data: ReportData, wanted: NDArray[np.int64]) -> dict[str, Any] | None:

@@ -24,8 +24,8 @@ from graylearn.integrations import mlflow, onnx
 from graylearn.report import ReportData, write_report
 from graylearn.runs import RunProgress, RunSettings, check, run
 from graylearn.runs.apply import apply_decisions, write_tasks
-from graylearn.runs.copies import write_copies
 from graylearn.runs.folder import KIND
+from graylearn.runs.oddities import write_copies
 from graylearn.runs.predict import check_out, export, write_predictions
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what MLflow says of its own parts

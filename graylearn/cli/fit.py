@@ -128,7 +128,7 @@ def duplicates(
       graylearn duplicates train.csv --test holdout.csv --label status --out copies.csv
     """
     chosen = flags.chosen(given, "audit")
-    from graylearn.runs.copies import copies_in_numbers, write_copies
+    from graylearn.runs.oddities import copies_in_numbers, write_copies
     from graylearn.runs.progress import RunProgress
 
     out = out or Path(f"{beside(chosen.data, 'copies')}.csv")

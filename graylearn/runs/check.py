@@ -33,7 +33,7 @@ from graylearn.data.remote import local
 from graylearn.data.samples import Samples
 from graylearn.data.written import writing
 from graylearn.errors import LONGEST, CheckpointError, SettingsError, counted
-from graylearn.estimator.card import plain
+from graylearn.estimator.saving import as_text
 from graylearn.runs.find import find
 from graylearn.runs.prepare import Prepared, files_of, prepare
 from graylearn.runs.progress import RunProgress
@@ -431,7 +431,7 @@ def write(checked: Checked, files: Mapping[str, Path | None], of: Iterable[str])
 
 def _text(text: str) -> str:
     """Text as it is, in which nothing is a link, a picture or the name of somebody to be told."""
-    return plain(text, LONGEST).replace("&#64;", "<code>&#64;</code>")  # in code alone nobody is called
+    return as_text(text, LONGEST).replace("&#64;", "<code>&#64;</code>")  # in code alone nobody is called
 
 
 def _printable(text: str) -> str:

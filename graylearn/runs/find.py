@@ -42,8 +42,7 @@ from graylearn.estimator.pipeline import Made, Run, Stage, Stages
 from graylearn.estimator.trainset import InParts, TrainingSet
 from graylearn.lazy import require
 from graylearn.options import Learning
-from graylearn.runs.copies import copies_among
-from graylearn.runs.pictures import looks_of, odd_pictures
+from graylearn.runs.oddities import copies_among, looks_of, odd_pictures
 from graylearn.runs.prepare import FITTED, Prepared, check_ids, encoded
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.results import FOUND, Fitted, Found

@@ -39,10 +39,17 @@ from graylearn.paths import matching
 from graylearn.report import Preview, image_preview, preview_samples
 from graylearn.report.payload import fingerprint_of
 from graylearn.report.write import data_of, render, rows_of
-from graylearn.runs.copies import among, copies_in_numbers, group_column, note_of
 from graylearn.runs.crowd import crowd_among, crowd_in_numbers, note_of_crowd
 from graylearn.runs.folder import RunFolder
-from graylearn.runs.pictures import Checks, column, told
+from graylearn.runs.oddities import (
+    Checks,
+    among,
+    copies_in_numbers,
+    group_column,
+    note_of,
+    note_of_pictures,
+    picture_column,
+)
 from graylearn.runs.prepare import Prepared
 
 FOUND = ("label", "confidence", "score", "suspected", "level", "kind", "suggested", "because")
@@ -168,7 +175,7 @@ def write_verdicts(folder: RunFolder, found: Found, advance: Callable[[int], Non
     """samples.parquet, audit.parquet and audit.csv, with the group of each sample if copies were looked for,
     and what is odd about its picture if some are; gives the samples of the page, None where these are all."""
     groups = None if found.copies is None else group_column(found.copies)
-    odd, begin = column(found.pictures), 0
+    odd, begin = picture_column(found.pictures), 0
     shown: list[Samples] = []
     with ExitStack() as stack:
         files = [folder.samples, folder.audit_parquet, folder.audit_csv]
@@ -329,7 +336,7 @@ def notes_of(found: Found, crowd: Crowd | None) -> list[str]:
     if found.copies is not None and (said := note_of(found.copies)):
         notes.append(said)
     if found.pictures:
-        notes.append(told(found.pictures))
+        notes.append(note_of_pictures(found.pictures))
     if fitted.classifier.refine and (why_not := why_not_refined(fitted)) is not None:
         notes.append(why_not)
     if found.parts > 1:

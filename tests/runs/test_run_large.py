@@ -24,7 +24,7 @@ from graylearn.runs import RunProgress, RunSettings, run
 from graylearn.runs import find as finding
 from graylearn.runs.apply import apply_decisions
 from graylearn.runs.check import WORDS, check
-from graylearn.runs.copies import among
+from graylearn.runs.oddities import among
 from graylearn.runs.predict import predict
 
 CLASSES, ROWS = 3, 900

@@ -15,8 +15,8 @@ from graylearn.errors import DataError
 from graylearn.estimator import GrayClassifier
 from graylearn.runs import RunProgress, RunSettings, read_settings, run, settings_from, start
 from graylearn.runs.check import check
-from graylearn.runs.copies import write_copies
 from graylearn.runs.folder import FolderTakenError
+from graylearn.runs.oddities import write_copies
 from graylearn.training.loop import Loop
 
 WRONG = (4, 30, 61)

@@ -11,12 +11,11 @@ import typer
 from typer.core import TyperGroup
 
 import graylearn
-from graylearn.cli.apply import apply, tasks
-from graylearn.cli.check import check
 from graylearn.cli.errors import said
 from graylearn.cli.fit import audit, duplicates, export, fit, predict
 from graylearn.cli.mcp import mcp
 from graylearn.cli.options import ShortHelp
+from graylearn.cli.suspects import apply, check, tasks
 from graylearn.errors import nearest
 
 

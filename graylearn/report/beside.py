@@ -22,7 +22,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from graylearn.array_types import Floats, Ints
 from graylearn.data.column_kinds import as_numbers, kind_of, split_kind
 from graylearn.errors import DataError
-from graylearn.report.data import ReportData
+from graylearn.report.data import ReportData, cell_text
 
 COMPARED = 3
 """Likely classes, nearest samples and typical samples of a class that are shown."""
@@ -159,8 +159,6 @@ def _two_dimensions(x: Floats, label: Ints, trusted: NDArray[np.bool_]) -> Float
 
 ODDEST = 6
 """Columns that are shown first."""
-VALUE_LENGTH = 120
-"""Characters of one value of a row that are embedded."""
 MAX_COLUMNS = 500
 """Columns that are looked at."""
 MAX_MIDDLES = 50_000
@@ -254,15 +252,3 @@ def _words(values: pd.Series[Any], label: Ints, trusted: NDArray[np.bool_]) -> t
     most, least = share.groupby(level=0).max()[label].to_numpy(), 0.5 / known.size()[label].to_numpy()
     own = share.reindex(pd.MultiIndex.from_arrays([label, text])).fillna(0.0).to_numpy()
     return middle, np.log2(most / np.maximum(own, least))
-
-
-def cell_text(value: Any) -> str:
-    """A cell as a person would write it."""
-    if value is None or value is pd.NA or value is pd.NaT:
-        return ""
-    if isinstance(value, float | np.floating):
-        return "" if np.isnan(value) else f"{float(value):.6g}"
-    if isinstance(value, pd.Timestamp) and value == value.normalize():
-        value = value.date()  # a column of dates is read as midnights
-    text = str(value)
-    return text if len(text) <= VALUE_LENGTH else text[: VALUE_LENGTH - 1] + "…"

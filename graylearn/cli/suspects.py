@@ -1,6 +1,6 @@
 """What becomes of suspects. `graylearn apply`: what a person decided in the report, carried out on the data;
-`graylearn tasks`: the suspects for Label Studio or FiftyOne, where people may decide instead; `graylearn check`:
-a gate for builds, with an exit code of its own."""
+`graylearn tasks`: the suspects for Label Studio or FiftyOne, where people may decide instead;
+`graylearn check`: a gate for builds, with an exit code of its own."""
 
 from __future__ import annotations
 

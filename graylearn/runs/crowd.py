@@ -7,7 +7,7 @@ delimited text consensus.parquet), and all that follows reads these: the audit, 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,18 +39,6 @@ GIVEN = ("label", "answer", "choice", "annotation")
 """Names by which the columns of annotations in long form are known."""
 
 
-@dataclass(frozen=True)
-class Opinions:
-    """The data without their labels, and what each annotator said of the samples."""
-
-    table: RawTable
-    """The samples that somebody labelled, without the columns of labels."""
-    silent: int
-    """Samples that nobody labelled, which are left out."""
-    given: pd.DataFrame
-    """(N, A) one column per annotator, missing where one said nothing."""
-
-
 def with_consensus(
     settings: RunSettings, folder: RunFolder, progress: RunProgress
 ) -> tuple[RunSettings, Crowd]:
@@ -58,17 +46,16 @@ def with_consensus(
 
     Views of samples that are held in memory are asked as well; of pixels they would learn little.
     """
-    found = opinions(settings)
-    left = len(found.given)
-    progress.say(f"{found.given.shape[1]} annotators labelled {left:,} samples")
-    if found.silent:
-        told = f"{counted(found.silent, 'sample')} without a label by any annotator"
-        progress.note(f"{told} {are(found.silent)} left out")
-    crowd = consensus(found.given)
+    table, answers, silent = opinions(settings)
+    progress.say(f"{answers.shape[1]} annotators labelled {len(answers):,} samples")
+    if silent:
+        told = f"{counted(silent, 'sample')} without a label by any annotator"
+        progress.note(f"{told} {are(silent)} left out")
+    crowd = consensus(answers)
     note_labels(crowd.classes, np.bincount(crowd.label[crowd.label != MISSING], minlength=len(crowd.classes)))
     folder.begin(settings)
     reading = replace(settings, annotators=(), annotations=None, split=None, separator=None)
-    file, label, name = _written(found.table, crowd, settings, folder)
+    file, label, name = _written(table, crowd, settings, folder)
     reading = replace(reading, data=str(file), label=label, id=name, no_id=False)
     if is_large(settings) or is_large(reading):
         return reading, crowd
@@ -77,10 +64,9 @@ def with_consensus(
     if prepared.encoding.way != "pixels":
         with progress.working("asking views about the annotators' labels"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            kept = _kept(prepared.origin, len(found.given))
-            given, x = found.given.iloc[kept], prepared.train.x
-            crowd = consensus(given, X=x, id_like=settings.id_like)
-            _written(found.table.take(kept), crowd, settings, folder)
+            kept = _kept(prepared.origin, len(answers))
+            crowd = consensus(answers.iloc[kept], X=prepared.train.x, id_like=settings.id_like)
+            _written(table.take(kept), crowd, settings, folder)
     return reading, crowd
 
 
@@ -107,8 +93,11 @@ def _kept(origin: Origin, count: int) -> NDArray[np.int64]:
     return np.setdiff1d(np.arange(count), np.array(origin.left_out, dtype=np.int64))
 
 
-def opinions(settings: RunSettings) -> Opinions:
-    """Read the data and what the annotators said of them."""
+def opinions(settings: RunSettings) -> tuple[RawTable, pd.DataFrame, int]:
+    """(the data without their labels, (N, A) what each annotator said, samples without any label).
+
+    Where an annotator said nothing of a sample the answer is missing.
+    """
     path = local(settings.data)
     options = _options(settings)
     table = _table(path, options)
@@ -125,9 +114,8 @@ def opinions(settings: RunSettings) -> Opinions:
     somebody = np.flatnonzero(~given.apply(is_missing).all(axis=1).to_numpy())
     if not len(somebody):
         raise DataError(f"no sample of {path} has a label by any annotator: name the columns that do")
-    return Opinions(
-        bare.take(somebody), len(given) - len(somebody), given.iloc[somebody].reset_index(drop=True)
-    )
+    answers = given.iloc[somebody].reset_index(drop=True)
+    return bare.take(somebody), answers, len(given) - len(somebody)
 
 
 def _options(settings: RunSettings) -> ReadOptions:

@@ -92,8 +92,9 @@ class Source:
     encoding: Encoding
     """How samples become features."""
     fingerprint: dict[str, Any]
-    """Size and hash of what was read."""
-    classes: Sequence[Label]
+    """What to know the data again by: size and hash of what was read."""
+    classes: tuple[Label, ...]
+    """In order."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON can hold it."""
@@ -110,7 +111,7 @@ class Source:
         encoding = Encoding(**{**saved["encoding"], "shape": tuple(saved["encoding"]["shape"])})
         origin = Origin.from_json(saved["source"])
         FORMATS[origin.form], Path(origin.path)
-        return cls(origin, encoding, dict(saved["fingerprint"]), list(saved["classes"]))
+        return cls(origin, encoding, dict(saved["fingerprint"]), tuple(saved["classes"]))
 
 
 def options_of(settings: RunSettings, size: int, split: str | None) -> ReadOptions:

@@ -40,8 +40,8 @@ from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Prepared(Source):
     """The data of a run, ready to learn from.
 
     Those of a set that is read in blocks are not in memory: the samples here are a few of them as an example,
@@ -50,12 +50,6 @@ class Prepared:
 
     settings: RunSettings
     """With what the data decided filled in."""
-    origin: Origin
-    """What was read."""
-    encoding: Encoding
-    """How samples become features."""
-    fingerprint: dict[str, Any]
-    """What to know the data again by: size and hash of the source."""
     everything: Samples
     """All samples of the source, held out or not."""
     train: Samples
@@ -79,16 +73,6 @@ class Prepared:
     def shown(self) -> Samples:
         """The training samples as a person knows them."""
         return self.everything.take(~self.held_out) if self.held_out.any() else self.everything
-
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """The classes in order."""
-        return self.everything.classes
-
-    @property
-    def source(self) -> Source:
-        """What data.json tells."""
-        return Source(self.origin, self.encoding, self.fingerprint, self.classes)
 
     def read(self) -> Iterator[tuple[Samples, NDArray[np.bool_], list[str] | None]]:
         """All samples of the source, a block at a time: with which of them were held out, and the hashes of
@@ -165,6 +149,7 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress, source: A
         settings=settings,
         origin=origin,
         encoding=encoding,
+        classes=samples.classes,
         train=train,
         test=test_set(settings, samples, origin, size, progress) if test is None else test,
         everything=samples,

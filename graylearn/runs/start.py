@@ -96,7 +96,7 @@ def _made(settings: RunSettings, folder: RunFolder, progress: RunProgress, sourc
     folder.begin(data.settings)
     progress.also_to(folder.run_log)
     environment = write_environment(folder, settings.device)
-    folder.write_source(data.source)
+    folder.write_source(data)
     found = find(data, folder.stages, progress)
     with progress.working("writing the verdicts", found.samples) as advance:
         found = found.showing(write_verdicts(folder, found, advance))
@@ -113,7 +113,7 @@ def _made(settings: RunSettings, folder: RunFolder, progress: RunProgress, sourc
     summary["data_notes"] = progress.notes
     with progress.working("writing the report"):
         summary["fingerprint"] = make_report(folder, found, crowd, summary, environment)
-    folder.write_source(found.prepared.source)
+    folder.write_source(found.prepared)
     return summary
 
 

@@ -23,7 +23,7 @@ def finished(tmp_path):
         folder.path.mkdir()
         prepared = prepare(chosen, tmp_path / "stages", RunProgress(quiet=True))
         folder.write_settings(prepared.settings)
-        folder.write_source(prepared.source)
+        folder.write_source(prepared)
         train, suspects = prepared.train, suspects or {}
         names, classes = [str(name) for name in train.ids], [str(label) for label in train.classes]
         is_suspect = np.array([name in suspects for name in names])

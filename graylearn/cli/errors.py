@@ -22,7 +22,7 @@ from types import FrameType
 import typer
 from rich.console import Console
 
-from graylearn.errors import FULL, FolderTakenError, GraylearnError, SettingsError
+from graylearn.errors import FULL, FolderTakenError, GraylearnError, SettingsError, one_line
 from graylearn.runs.settings import in_flags
 
 _GOES_ON = "; the same command goes on where it stopped"
@@ -68,11 +68,6 @@ def said(goes_on: Callable[[], bool] = lambda: True) -> Iterator[None]:
             raise
         _say(f"error: {_sentence(error, goes_on)}")
         sys.exit(_code(error))
-
-
-def plain(text: str) -> str:
-    """Text of anybody's as one harmless line for a terminal."""
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 def _say_plainly(error: Exception) -> None:
@@ -124,4 +119,4 @@ def _of_system(error: OSError, goes_on: Callable[[], bool]) -> str:
 
 def _say(text: str, style: str = "red") -> None:
     console = Console(stderr=True, soft_wrap=True, highlight=False)
-    console.print(plain(" ".join(text.split())), style=style, markup=False)
+    console.print(one_line(text), style=style, markup=False)

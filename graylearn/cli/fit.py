@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from graylearn.cli import options as flags
-from graylearn.cli.errors import plain
+from graylearn.errors import one_line
 from graylearn.options import Learning
 from graylearn.paths import beside, existing, is_standard, saved_input
 from graylearn.runs.settings import Command, Measuring, Sizing
@@ -137,7 +137,7 @@ def duplicates(
         typer.echo(json.dumps(copies_in_numbers(found)))
     else:
         typer.echo(found.summary())
-        typer.echo(plain(f"written to {out}"))
+        typer.echo(one_line(f"written to {out}"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -249,7 +249,7 @@ def export(
         return
     kind = {"onnx": "an ONNX file", "mlflow": "a folder for MLflow"}[done["format"]]
     typer.echo(
-        plain(
+        one_line(
             f"{done['out']}: {kind} that reads {done['reads']} and answers class (one of "
             f"{len(done['classes'])}), probabilities, ood_score, and rejected: whether ood_score is larger "
             f"than that of {100 * reject_at:.4g}% of the samples that belong"

@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from graylearn.cli.errors import plain
-from graylearn.errors import counted, first_few, shortened
+from graylearn.errors import counted, first_few, one_line, shortened
 
 MEANING = {
     "ok": "not flagged",
@@ -42,7 +41,7 @@ def _table(words: Sequence[str], numbers: Sequence[str], title: str | None = Non
     """An empty table: columns of words, then columns of numbers."""
     table = Table(title=title)
     for name in words:
-        table.add_column(Text(plain(name)), overflow="fold")
+        table.add_column(Text(one_line(name)), overflow="fold")
     for name in numbers:
         table.add_column(name, justify="right")
     return table
@@ -50,7 +49,7 @@ def _table(words: Sequence[str], numbers: Sequence[str], title: str | None = Non
 
 def _say(out: Console, line: str, style: str | None = None) -> None:
     """One line, whatever is in it."""
-    out.print(plain(line), markup=False, soft_wrap=True, style=style)
+    out.print(one_line(line), markup=False, soft_wrap=True, style=style)
 
 
 def show_run(summary: dict[str, Any], *, with_data_notes: bool = False) -> None:
@@ -111,7 +110,7 @@ def _show_samples(
         return
     table = _table([heading for heading, _ in columns], ["score"], title)
     for row in rows:
-        words = [plain(KIND_WORDS.get(row[name], row[name])) for _, name in columns]
+        words = [one_line(KIND_WORDS.get(row[name], row[name])) for _, name in columns]
         words[1:] = map(shortened, words[1:])  # of an id, which may be copied, all
         table.add_row(*map(Text, words), f"{row['score']:.3f}")
     out.print(table)
@@ -129,7 +128,7 @@ def show_predictions(answered: dict[str, Any], out: Path) -> None:
     table = _table(["class"], ["samples"], counted(answered["samples"], "sample"))
     largest = answered["classes"].most_common()
     for name, count in largest[:20]:
-        table.add_row(Text(plain(str(name))), f"{count:,}")
+        table.add_row(Text(one_line(str(name))), f"{count:,}")
     if len(largest) > 20:
         table.add_row(f"{len(largest) - 20} more", f"{sum(count for _, count in largest[20:]):,}")
     if answered["none_of_these"] is not None:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from graylearn.cli import options as flags
-from graylearn.cli.errors import plain
-from graylearn.errors import SettingsError, counted
+from graylearn.errors import SettingsError, counted, one_line
 from graylearn.paths import is_standard
 
 if TYPE_CHECKING:
@@ -227,13 +226,13 @@ def check(
 def _show(found: Checked, against: Path | None, accept: bool, *, with_data_notes: bool) -> None:
     """For people, in a few lines."""
     for each in found.new[:SHOWN]:
-        typer.echo(plain(f"new: {each.words}"))
+        typer.echo(one_line(f"new: {each.words}"))
     if len(found.new) > SHOWN:
         typer.echo(f"and {len(found.new) - SHOWN:,} more; --json has all")
     for note in (*found.notes, *(found.data_notes if with_data_notes else ())):
-        typer.echo(plain(note))
-    typer.echo(plain(found.words))
+        typer.echo(one_line(note))
+    typer.echo(one_line(found.words))
     if accept:
-        typer.echo(plain(f"what is suspected is accepted from now on, in {against}"))
+        typer.echo(one_line(f"what is suspected is accepted from now on, in {against}"))
     elif against is not None and not against.exists():
-        typer.echo(plain(f"{against} is not there, so nothing was accepted before: --accept makes it"))
+        typer.echo(one_line(f"{against} is not there, so nothing was accepted before: --accept makes it"))

@@ -53,7 +53,6 @@ _NETWORK, _REFERENCE = "network.", "reference."
 
 def save_classifier(classifier: Any, path: str | Path) -> None:
     """Write the fitted classifier to the folder `path`, in place of one that was saved there."""
-    _check_is_saved(classifier)
     folder = Path(path)
     try:
         with writing(folder, "classifier", folder=True) as partial:
@@ -68,7 +67,11 @@ def save_classifier(classifier: Any, path: str | Path) -> None:
 
 def write_classifier(classifier: Any, folder: Path) -> None:
     """Write the fitted classifier to an empty folder."""
-    _check_is_saved(classifier)
+    if isinstance(classifier.network_, ModelNetwork):
+        raise CheckpointError(
+            "trees and other models of scikit-learn are saved as code alone, which loading would execute: "
+            "keep this classifier with joblib.dump, and load it only where you trust the file"
+        )
     tensors = {_NETWORK + name: value for name, value in classifier.network_.state_dict().items()}
     tensors |= {_REFERENCE + name: torch.from_numpy(value) for name, value in classifier.reference_.items()}
     with replacing(folder / _WEIGHTS) as partial:
@@ -81,14 +84,6 @@ def write_classifier(classifier: Any, folder: Path) -> None:
     manifest = {"sha256": checksum(content), "model": content}
     write_text(folder / _MANIFEST, json.dumps(manifest, indent=1))
     write_text(folder / CARD, card(classifier))
-
-
-def _check_is_saved(classifier: Any) -> None:
-    if isinstance(classifier.network_, ModelNetwork):
-        raise CheckpointError(
-            "trees and other models of scikit-learn are saved as code alone, which loading would execute: "
-            "keep this classifier with joblib.dump, and load it only where you trust the file"
-        )
 
 
 def _content(classifier: Any, folder: Path) -> dict[str, Any]:

@@ -13,10 +13,6 @@ from graylearn.options import Log
 
 EVERY = 30.0
 """Seconds between two lines of how far something is."""
-Watch = Callable[[str, int, int], None]
-"""Is told a stage, how much of it is done, and of how much."""
-
-_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
 
 
 def duration(seconds: float) -> str:
@@ -31,22 +27,6 @@ def settled(log: Log) -> Log:
     if log != "auto":
         return log
     return "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"
-
-
-@contextmanager
-def watched(watch: Watch) -> Iterator[None]:
-    """Let `watch` be told of every stage inside."""
-    token = _watch.set(watch)
-    try:
-        yield
-    finally:
-        _watch.reset(token)
-
-
-def tell(stage: str, done: int, total: int) -> None:
-    """Say how far a stage is; nobody hears it unless it is watched."""
-    if (watch := _watch.get()) is not None:
-        watch(stage, done, total)
 
 
 class Bar:
@@ -65,7 +45,7 @@ class Bar:
         self.title, self.total, self.say = title, total, say
         self.stage, self.done, self.before, self.began = "", 0, -1, 0.0
         self.told = time.perf_counter()
-        self._outer, self._bars, self.console = _watch.get(), None, console
+        self._outer, self._bars, self.console = _inner.get(), None, console
         if self._outer is not None or shows is False:
             return
         from rich.console import Console
@@ -81,11 +61,11 @@ class Bar:
     def __enter__(self) -> Self:
         if self._bars is not None:
             self._bars.start()
-        self._token = _watch.set(self._inside)
+        self._token = _inner.set(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        _watch.reset(self._token)
+        _inner.reset(self._token)
         if self._bars is not None:
             self._bars.stop()
 
@@ -94,14 +74,11 @@ class Bar:
         self.done += count
         self.show("", self.done, self.total or 0)
 
-    def _inside(self, stage: str, done: int, total: int) -> None:
-        if self.total is None:
-            self.show(stage, done, total)
-
     def show(self, stage: str, done: int, total: int, more: str = "") -> None:
         """So much of the stage is done; of another stage than before, the time is counted anew."""
         if self._outer is not None:
-            self._outer(stage or self.title, done, total)
+            if self._outer.total is None:
+                self._outer.show(stage or self.title, done, total)
             return
         now = time.perf_counter()
         words = ", ".join(each for each in (self.title, stage) if each)
@@ -115,6 +92,16 @@ class Bar:
             self.told = now
             left = duration((now - self.began) * (total - done) / (done - self.before))
             self.say(f"{words}: {done / total:.0%}, about {left} left")
+
+
+_inner: ContextVar[Bar | None] = ContextVar("inner", default=None)
+"""The innermost bar that is entered."""
+
+
+def tell(stage: str, done: int, total: int) -> None:
+    """Say how far a stage is; nobody hears it outside a bar, or inside one with a total of its own."""
+    if (bar := _inner.get()) is not None and bar.total is None:
+        bar.show(stage, done, total)
 
 
 @contextmanager

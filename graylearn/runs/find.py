@@ -1,8 +1,8 @@
-"""`find`: audit the data of a run, and learn from them if told so, in memory or part by part in files.
+"""`find`: audit the data of a run and fit a model if asked to, in memory or part by part in files.
 
 The fits go stage by stage: first fit, audit, refined fit, and cross entropy to compare with. Each leaves its
-result in the run folder, so that a run that was interrupted or killed goes on where it stopped: single
-networks from their last checkpoint, audits and parts from their files.
+result in the run folder, so that an interrupted or killed run resumes where it stopped: networks from their
+last checkpoint, audits and parts from their files.
 
 A set in parts is read in blocks, in memory that does not grow with it: to count labels, to encode and deal
 the samples to parts, and to write the verdicts in the order of the data; a table once more, to learn how its
@@ -53,7 +53,7 @@ from graylearn.training.devices import choose
 OF_A_FIT = (
     "method", "network", "epochs", "batch_size", "learning_rate", "clip_norm", "accumulate", "average",
 )  # fmt: skip
-"""Settings of the network that a fit makes, which an audit by views does not train."""
+"""Settings of a fitted network; an audit by views trains none and ignores them."""
 CHECKPOINTS = 10
 """Checkpoints of one training; more would cost small tables more time than the training itself."""
 
@@ -67,7 +67,7 @@ _TITLES: dict[str, str] = {
 
 
 def find(prepared: Prepared, stages: Path, progress: RunProgress) -> Found:
-    """Audit the data, and learn from them if told so, as one part in memory or as many in files."""
+    """Audit the data, and fit if the settings say so, as a whole in memory or in parts in files."""
     if prepared.blocks is not None:
         return find_in_parts(prepared, prepared.blocks, stages, progress)
     fitted, shown = fit_stages(prepared, stages, progress), prepared.shown
@@ -84,10 +84,10 @@ def find(prepared: Prepared, stages: Path, progress: RunProgress) -> Found:
 
 @dataclass
 class FolderStages(Stages):
-    """Stages that keep what they have finished in a folder, go on from it, and tell of it."""
+    """Stages that keep finished work in a folder, resume from it, and report progress."""
 
     folder: Path
-    """The stages of the run folder."""
+    """`stages/` of the run folder."""
     progress: RunProgress
     """Shows how far each stage is."""
     first: str = "first"
@@ -95,12 +95,12 @@ class FolderStages(Stages):
     logs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """One row per epoch, by stage."""
     first_network: nn.Module | None = None
-    """Of the first fit, once it is trained."""
+    """The network of the first fit, once trained."""
     trainings: Counter[str] = field(default_factory=Counter)
-    """So far, by stage."""
+    """Number of trainings so far, by stage."""
 
     def train(self, stage: Stage, settings: Settings, run: Run) -> Result:
-        """One network, from its checkpoint where there is one."""
+        """Train one network, from its checkpoint if there is one."""
         name = self.first if stage == "first" else stage
         checkpoint = self.folder / f"{name}-{self.trainings[name]}"
         self.trainings[name] += 1
@@ -121,7 +121,7 @@ class FolderStages(Stages):
         return result
 
     def keep(self, stage: Stage, make: Callable[[], Made]) -> Made:
-        """The audit, from its file where it was made before; features and the refined fit are made."""
+        """Load the audit if it was made before; features and the refined fit are always made."""
         folder = self.folder / "audit"
         if stage == "audit" and (folder / "audit.json").exists():
             return cast("Made", Audit.load(folder))
@@ -188,7 +188,7 @@ def fit_and_measure(
 def tell_unused(
     settings: RunSettings, progress: RunProgress, names: Iterable[str], instead: str = ""
 ) -> None:
-    """Say which of these settings an audit passes over, and what to do instead."""
+    """Note which of these settings the audit ignores, and what to do instead."""
     if unused := [name for name in names if getattr(settings, name) != getattr(RunSettings, name)]:
         progress.note(f"passing over {', '.join(unused)}: this audit trains no network{instead}")
 
@@ -215,7 +215,7 @@ def test_labels(test: Samples, classifier: GrayClassifier) -> NDArray[np.int64]:
 
 
 def fit_parts(prepared: Prepared, whole: Whole, files: PartFiles, stages: FolderStages) -> Fitted:
-    """The same of samples in the files of audited parts."""
+    """`fit_stages` for samples in the files of audited parts."""
     folders = files.having("rows")
     parts, given = [of_part(folder, "features") for folder in folders], prepared.shown.x
     encode: Callable[[NDArray[Any]], NDArray[np.float32]] = np.asarray
@@ -245,11 +245,11 @@ def fit_parts(prepared: Prepared, whole: Whole, files: PartFiles, stages: Folder
 
 
 _LOOK = 5 * 8
-"""Bytes that are kept of what a picture looks like."""
+"""Bytes kept per picture: what `looks_of` returns."""
 
 
 def find_in_parts(opened: Prepared, reading: Blocks, stages: Path, progress: RunProgress) -> Found:
-    """Deal the samples to parts, audit these, and learn from them if the settings say so."""
+    """Deal the samples to parts, audit each part, and fit if the settings say so."""
     settings = opened.settings
     if settings.command == "audit":
         tell_unused(settings, progress, (name for name in OF_A_FIT if name != "epochs"))
@@ -297,7 +297,7 @@ def find_in_parts(opened: Prepared, reading: Blocks, stages: Path, progress: Run
 
 
 def check_groups(blocks: Iterable[tuple[Ints, Ints]], classes: int, dealing: Dealing, size: int) -> None:
-    """Refuse groups so large that a part would hold one class alone, of which nothing can be said."""
+    """Refuse groups so large that a part would hold a single class, which cannot be audited."""
     held = np.zeros((dealing.parts, classes), dtype=bool)
     for groups, y in blocks:
         held[dealing(groups, y), y] = True
@@ -312,7 +312,7 @@ def check_groups(blocks: Iterable[tuple[Ints, Ints]], classes: int, dealing: Dea
 def deal(
     opened: Prepared, reading: Blocks, dealing: Dealing, files: PartFiles, progress: RunProgress
 ) -> None:
-    """Encode all samples into the files of their parts, from where an earlier run stopped."""
+    """Encode all samples into the files of their parts, resuming where an earlier run stopped."""
     state = files.dealt()
     if state["whole"]:
         return
@@ -332,7 +332,7 @@ def deal(
 
 
 def audit_all(opened: Prepared, files: PartFiles, progress: RunProgress) -> None:
-    """Audit the parts that are not yet, here or on a cluster."""
+    """Audit the remaining parts, in this process or on a Ray cluster."""
     settings = opened.settings
     # Tasks of Ray go by cores: several at once would share a GPU that nobody asked for.
     device = "cpu" if settings.device is None and settings.engine == "ray" else choose(settings.device)
@@ -360,7 +360,7 @@ def audit_all(opened: Prepared, files: PartFiles, progress: RunProgress) -> None
 
 
 def on_ray(address: str | None, folders: list[Path], work: Callable[[Path], None]) -> Iterator[Path]:
-    """Carry out a function on the folders of parts, each a task of one core; gives each when it is done."""
+    """Run `work` on the folder of each part as a Ray task of one core; yields each folder when done."""
     ray = require("ray", "ray")
     ours = not ray.is_initialized()
     if ours and folders:
@@ -378,8 +378,8 @@ def on_ray(address: str | None, folders: list[Path], work: Callable[[Path], None
 
 
 def copies_in_parts(files: PartFiles, test: NDArray[np.float32] | None = None) -> Duplicates:
-    """The samples of all parts whose features are the same, by their number in the order of the data; those
-    with the features `test` follow."""
+    """Groups of samples with equal features, over all parts, numbered in the order of the data; the test
+    samples, with features `test`, follow."""
     folders = files.having("rows")
     order = np.argsort(np.concatenate([of_part(folder, "rows") for folder in folders]))
     label = np.concatenate([of_part(folder, "label") for folder in folders])[order]

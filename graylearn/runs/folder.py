@@ -1,4 +1,4 @@
-"""The run folder: what lies where in it, whether its run is finished, and who may write.
+"""The run folder: its files, whether its run is finished, and who may write.
 
     RUN/
       settings.toml       what would repeat the run; written first
@@ -115,7 +115,7 @@ class Source:
 
 
 def options_of(settings: RunSettings, size: int, split: str | None) -> ReadOptions:
-    """How the settings say that data is to be read."""
+    """The options for reading data that follow from the settings."""
     told: dict[str, Any] = {
         each.name: getattr(settings, each.name, each.default) for each in fields(ReadOptions)
     }
@@ -130,7 +130,7 @@ LABELS = "labels"
 def check_unchanged(
     data: Path, form: str, ids: Sequence[str], hashes: Iterable[str] | None, fingerprint: dict[str, Any]
 ) -> None:
-    """Refuse data that are no longer those that were audited; what was in no file cannot be compared.
+    """Refuse data that changed since the audit; data that came from no file cannot be compared.
 
     ids, hashes: (N,) the samples of the run, and where they are images the hash of each.
     """
@@ -148,7 +148,7 @@ def check_unchanged(
 
 
 def other_images(data: Path, ids: Iterable[str]) -> list[str]:
-    """Images in the class folders of `data` that are none of these: new ones, or ones that cannot be read."""
+    """Other images in the class folders of `data`: new ones, or ones that cannot be read."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is no image was told when it was read
         names = listed(data, ReadOptions(labelled=False))[0]  # a class folder may be empty by now
@@ -186,17 +186,17 @@ class RunFolder:
 
     @property
     def _entries(self) -> list[Path]:
-        """All that a run writes; the mark of its end is the last."""
+        """Everything a run writes; summary.json, which marks its end, is last."""
         return [entry for entry in vars(self).values() if isinstance(entry, Path) and entry is not self.path]
 
     @property
     def is_finished(self) -> bool:
-        """Whether a run came to its end here."""
+        """Whether the run is finished."""
         return self.summary.exists()
 
     @property
     def is_started(self) -> bool:
-        """Whether a run read its data here, so that there is something to go on with."""
+        """Whether a run has read its data, so that it can be resumed."""
         return self.data.exists() and not self.is_replaced
 
     def settings(self) -> RunSettings:
@@ -204,14 +204,14 @@ class RunFolder:
         return settings_from(read_settings(self.settings_file), str(self.settings_file))
 
     def begin(self, settings: RunSettings) -> None:
-        """Keep the settings of a run that has read its data; one that it replaces goes now."""
+        """Write the settings of a run that has read its data; first remove the run that it replaces."""
         if self.is_replaced:
             self._clear([self.stages])
             self.is_replaced = False
         self.write_settings(settings)
 
     def write_settings(self, settings: RunSettings) -> None:
-        """Keep the settings, with the command that repeats the run."""
+        """Write settings.toml, with the command that repeats the run."""
         comment = (
             f"graylearn {graylearn.__version__}; this repeats the run:\n"
             f"graylearn {settings.command} --settings settings.toml --out ANOTHER_FOLDER"
@@ -235,7 +235,7 @@ class RunFolder:
         write_json(self.data, source.to_json())
 
     def read_json(self, file: Path) -> dict[str, Any]:
-        """A JSON file of the folder; a folder without it is no finished run."""
+        """The content of a JSON file of the folder; an error explains why it is missing or damaged."""
         try:
             found = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError as error:
@@ -251,12 +251,12 @@ class RunFolder:
         return found
 
     def finish(self, summary: dict[str, Any]) -> None:
-        """Close the run: its summary, and nothing that only resuming needs."""
+        """Finish the run: write its summary, and remove what only resuming needs."""
         write_json(self.summary, summary)
         shutil.rmtree(self.stages, ignore_errors=True)
 
     def check_finished(self) -> None:
-        """Refuse a folder whose run did not come to its end."""
+        """Refuse a folder without a finished run."""
         if not self.is_finished:
             raise CheckpointError(self._why_not(self.summary))
 
@@ -275,7 +275,7 @@ class RunFolder:
         return f"{missing} is missing; make the run anew"
 
     def _clear(self, kept: Iterable[Path] = ()) -> None:
-        """Remove what a run wrote, the mark of its end first; nothing else of the user's."""
+        """Remove what a run wrote, summary.json first, and nothing else."""
         for entry in reversed(self._entries):
             if entry in kept:
                 continue
@@ -285,7 +285,7 @@ class RunFolder:
                 entry.unlink(missing_ok=True)
 
     def _check_links(self) -> None:
-        """Refuse a folder whose links would have a run write, move or clear what lies elsewhere."""
+        """Refuse links in the folder: through them a run would write or remove files elsewhere."""
         for entry in self._entries:
             for name in names(entry) if os.path.lexists(entry) else ():
                 if (entry / name).is_symlink():
@@ -293,11 +293,11 @@ class RunFolder:
 
     @property
     def _present(self) -> list[Path]:
-        """What is there of all that a run writes."""
+        """Those of the run's entries that exist."""
         return [entry for entry in self._entries if os.path.lexists(entry)]
 
     def hashes(self) -> Hashes:
-        """Of what the run wrote, but for its stages, which only a run reads and a finished one has not."""
+        """Hashes of what the run wrote; without stages, which change all the time until it is finished."""
         return {
             f"{entry.name}/{name}".rstrip("/"): each
             for entry in self._present
@@ -306,9 +306,9 @@ class RunFolder:
         }
 
     def _check_ours(self, ours: Mapping[str, list[str]] | None, *, overwrite: bool) -> None:
-        """Refuse a folder in which something stands where the run would write, and is not of a run of ours.
+        """Refuse a folder with files in the way that graylearn did not write.
 
-        A run may go on where the ledger was lost, or that another machine began, but is not made anew there.
+        A run whose ledger was lost, or that another machine began, may be resumed but not replaced.
         """
         there = sorted(entry.name for entry in self.path.iterdir() if not entry.name.startswith("."))
         if there and not self.is_started and (ours is None or not self.settings_file.exists()):
@@ -333,14 +333,14 @@ class RunFolder:
 
     @property
     def _early(self) -> list[Path]:
-        """What a run writes before it has read its data."""
+        """What a run may write before data.json."""
         crowd = [self.consensus_csv, self.consensus_parquet, self.annotators, self.ask_again]
         return [self.settings_file, self.environment, self.run_log, *crowd]
 
 
 @contextmanager
 def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iterator[RunFolder]:
-    """The run folder at `path`, ready for a run with these settings: new, or to go on in.
+    """The run folder at `path`, ready for a new run with these settings or to resume one.
 
     A finished run, or one of other settings, stays as it is unless `overwrite`, and then until `begin` is
     called, once the new one has read its data. A run that is refused before it has anything to go on with
@@ -410,7 +410,7 @@ def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:
 
 
 def check_same_data(folder: RunFolder, data: str, fingerprint: dict[str, Any]) -> None:
-    """Refuse to go on with other data than the run was begun with."""
+    """Refuse to resume a run on data that have changed."""
     if folder.is_started and folder.read_json(folder.data).get("fingerprint") != fingerprint:
         raise FolderTakenError(
             f"{data} has changed since the run in {folder.path} was begun; "

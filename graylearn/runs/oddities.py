@@ -36,12 +36,12 @@ from graylearn.runs.settings import RunSettings
 
 KIND = "table of copies"
 NEAR = {"image": 10_000, "text": 20_000, "table": 20_000, "array": 20_000}
-"""Samples up to which copies that are not the same to the last bit are looked for, by kind."""
+"""Largest number of samples, by kind, for which near copies are looked for."""
 
 
 def copies_among(shown: Samples, test: Samples | None, way: str, progress: RunProgress) -> Duplicates | None:
-    """The copies among samples as a person knows them, and between them and a test set; `way` is the setting
-    `duplicates`, by which none may be looked for."""
+    """Copies among samples as a person knows them, and between them and a test set; None if the setting
+    `duplicates`, given as `way`, is "off"."""
     if way == "off":
         return None
     many, most = len(shown) + (0 if test is None else len(test)), NEAR[shown.kind]
@@ -95,7 +95,7 @@ def write_copies(settings: RunSettings, out: str | Path, progress: RunProgress) 
 
 
 def among(copies: Duplicates, chosen: Ints) -> Duplicates:
-    """The groups all of whose samples are among the chosen, as copies of these alone."""
+    """The groups that lie entirely within the chosen samples, indexed by these."""
     at = np.full(copies.total, -1)
     at[chosen] = np.arange(len(chosen))
     whole = [number for number, members in enumerate(copies.groups) if (at[members] >= 0).all()]
@@ -105,13 +105,13 @@ def among(copies: Duplicates, chosen: Ints) -> Duplicates:
 
 
 def group_column(copies: Duplicates) -> pd.Series[int]:
-    """(N,) the number of each sample's group, from 1 on; missing where it has no copy."""
+    """(N,) the group of each sample, numbered from 1; missing if it has no copy."""
     number = copies.group[: copies.count] + 1
     return pd.Series(pd.array(np.where(number > 0, number, 0), dtype="Int64")).replace(0, pd.NA)
 
 
 def copies_in_numbers(copies: Duplicates) -> dict[str, int]:
-    """For summary.json: how many copies there are, those of the test set among them."""
+    """For summary.json: counts of copies, including those in the test set."""
     return {
         "groups": len(copies.groups),
         "samples": sum(map(len, copies.groups)),
@@ -121,7 +121,7 @@ def copies_in_numbers(copies: Duplicates) -> dict[str, int]:
 
 
 def note_of(copies: Duplicates) -> str | None:
-    """What the reader of the findings should know; None where there is no copy."""
+    """One note on the copies for people; None without copies."""
     if not copies.groups:
         return None
     told = copies.summary()
@@ -140,7 +140,7 @@ def note_of(copies: Duplicates) -> str | None:
 
 
 def _without_names(samples: Samples) -> Samples:
-    """Without the columns that name the rows, in which copies differ."""
+    """The samples without columns that name the rows, since copies differ in them."""
     if not isinstance(samples.x, pd.DataFrame):
         return samples
     frame: pd.DataFrame = samples.x
@@ -151,28 +151,28 @@ def _without_names(samples: Samples) -> Samples:
 
 
 SOLID, DARK = 2.0, 40.0
-"""Standard deviation of a picture of one colour, and the brightest hundredth of a dark one, of 255."""
+"""Thresholds of 255: standard deviation of a picture of one colour, 99th percentile of a dark one."""
 BLURRED = 0.27
-"""Sharpness of a blurred picture, in that of the set: detail between neighbouring pixels by contrast. 17 of
-6,000 photos of CIFAR-100 are less sharp, of plains and the sea."""
+"""Sharpness (detail between neighbouring pixels by contrast) of a blurred picture, relative to the median.
+17 of 6,000 photos of CIFAR-100 are less sharp: plains and the sea."""
 TINY, LONG = 0.25, 3.0
-"""The shorter side of a tiny picture, in that of the set; the longer side of an odd one, in its shorter."""
+"""Shorter side of a tiny picture relative to the median; aspect ratio of an odd shape."""
 USUAL = 0.2
-"""Share of a set from which on something is no longer odd."""
+"""From this share of a set on, a property is usual and not odd."""
 BLOCK, SIDE = 128, 64
 Checks = Mapping[str, list[int]]
 
 
 def looks_of(samples: Samples, origin: Origin) -> Floats | None:
-    """(N, 5) of each picture its contrast, how bright its brightest hundredth is, its sharpness, and width
-    and height, which are NaN where it is in no file of its own; None of what are no pictures to judge."""
+    """(N, 5) contrast, 99th percentile of brightness, sharpness, width and height of each picture; width and
+    height are NaN without a file of its own. None if the samples are not pictures."""
     if samples.kind != "image" or not len(samples) or min(samples.x.shape[1:3]) < 3:
         return None
     return np.column_stack([*_looks(samples.x), _sizes(samples, origin)])
 
 
 def odd_pictures(looks: Floats | None) -> Checks:
-    """The indices of pictures that show little, by what is odd; each counts for the first alone."""
+    """Indices of pictures that show little, by what is odd; each picture is listed once."""
     if looks is None:
         return {}
     spread, bright, sharp, *_ = looks.T
@@ -202,12 +202,12 @@ def note_of_pictures(checks: Checks) -> str:
 
 
 def picture_column(checks: Checks) -> dict[int, str]:
-    """What is odd about a picture, by its index."""
+    """What is odd about each picture, by index."""
     return {index: words for words, indices in checks.items() for index in indices}
 
 
 def _looks(x: NDArray[np.uint8]) -> tuple[Floats, Floats, Floats]:
-    """Of each picture its contrast, how bright its brightest hundredth is, and its sharpness."""
+    """(contrast, 99th percentile of brightness, sharpness), (N,) each."""
     found = np.empty((3, len(x)))
     for start in range(0, len(x), BLOCK):
         block = np.asarray(x[start : start + BLOCK])
@@ -227,7 +227,7 @@ def _looks(x: NDArray[np.uint8]) -> tuple[Floats, Floats, Floats]:
 
 
 def _small(band: NDArray[Any]) -> NDArray[Any]:
-    """As wide as SIDE at most, about: what is blurred is so in pictures as small as these."""
+    """The band averaged down to a side of about SIDE pixels, at which a blurred picture is still blurred."""
     by = max(1, min(band.shape[1:]) // SIDE)
     height, width = band.shape[1] // by, band.shape[2] // by
     cut = band[:, : height * by, : width * by].reshape(len(band), height, by, width, by)
@@ -235,7 +235,7 @@ def _small(band: NDArray[Any]) -> NDArray[Any]:
 
 
 def _sizes(samples: Samples, origin: Origin) -> Floats:
-    """(N, 2) width and height of the files; NaN where the pictures are in no files of their own."""
+    """(N, 2) width and height of the files; NaN without files."""
     sizes = np.full((len(samples), 2), np.nan)
     for index, name in enumerate(samples.ids if origin.form == "folder" else ()):
         with suppress(Exception), Image.open(Path(origin.root) / str(name)) as picture:

@@ -53,19 +53,19 @@ from graylearn.runs.oddities import (
 from graylearn.runs.prepare import Prepared
 
 FOUND = ("label", "confidence", "score", "suspected", "level", "kind", "suggested", "because")
-"""What is found of a sample, by the names and in the codes of an `Audit`."""
+"""What an audit says of each sample, with the names and codes of `Audit`."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What the fits of a run gave."""
+    """The results of the fits of a run."""
 
     classifier: GrayClassifier
-    """The last fit, with its audit and history; not fitted where an audit alone needed no fit."""
+    """The last fit, with its audit and history; unfitted if the audit alone needed no fit."""
     audit: Audit
     """The verdict on the training set."""
     test_probabilities: dict[str, NDArray[np.float64]]
-    """(N, K) of the test set by way of learning, in the order of the classifier's classes; the model last."""
+    """(N, K) test set probabilities by way of learning, classes in the classifier's order; the model last."""
     test_labels: NDArray[np.int64] | None
     """(N,) labels of the test set, as indices into the classifier's classes."""
     logs: dict[str, list[dict[str, Any]]]
@@ -73,57 +73,57 @@ class Fitted:
 
     @property
     def refined(self) -> bool:
-        """Whether the classifier learned what the audit believes."""
+        """Whether the classifier learned the beliefs of the audit."""
         return bool(getattr(self.classifier, "refined_", False))
 
     @property
     def curves(self) -> NDArray[np.float16] | None:
-        """(epochs, N) confidence of the first fit in the given labels, where there was one."""
+        """(epochs, N) confidence of the first fit in the given labels; None without a fit."""
         history = getattr(self.classifier, "history_", None)
         return None if history is None else history.label_confidence
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Some neighbouring samples, and what was found of them."""
+    """A block of consecutive samples with their verdicts."""
 
     samples: Samples
     """As a person knows them."""
     found: Mapping[str, NDArray[Any]]
-    """(n,) of each name in FOUND, of the samples that were not held out."""
+    """(n,) each name in FOUND, for the samples that were not held out."""
     held_out: NDArray[np.bool_]
     """(N,) which of them were held out to measure on."""
     hashes: Sequence[str] | None = None
-    """(N,) of the images of a folder."""
+    """(N,) SHA-256 of each image, for a folder of images."""
     shown: Ints | None = None
-    """Those that the page shows; None: all that were not held out, which are one block."""
+    """Which of them the page shows; None: all that were not held out."""
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What was found in the data, in however many parts."""
+    """The result of `find`, whatever the number of parts."""
 
     prepared: Prepared
-    """The data, of which the samples that the page shows are in memory."""
+    """The data; the samples that the page shows are in memory."""
     fitted: Fitted
-    """What was learned, and the audit of these samples."""
+    """The fits, and the audit of the samples in memory."""
     verdicts: Mapping[str, NDArray[Any]]
-    """(N,) of the names in FOUND, of all samples that were audited, in the order of the data."""
+    """(N,) each name in FOUND, for all audited samples in the order of the data."""
     contamination: Mapping[str, float | None]
     ranges: Mapping[str, tuple[float, float]]
-    """As of `Audit`, of all samples."""
+    """As in `Audit`, for all samples."""
     copies: Duplicates | None
-    """Among all samples, where they were looked for."""
+    """Copies among all samples; None if not looked for."""
     pictures: Checks
     """Pictures that show little."""
     shown: Ints | None = None
-    """The samples of the page, by number; None where these are all that were not held out."""
+    """Index of the samples on the page; None: all that were not held out."""
     parts: int = 1
-    """In how many parts the samples were audited."""
+    """The number of parts in which the samples were audited."""
 
     @property
     def classes(self) -> Sequence[Label]:
-        """Those that the codes stand for."""
+        """The classes that label codes refer to."""
         return self.fitted.audit.classes
 
     @cached_property
@@ -135,16 +135,16 @@ class Found:
 
     @property
     def samples(self) -> int:
-        """How many were audited."""
+        """The number of audited samples."""
         return len(self.verdicts["label"])
 
     @property
     def model(self) -> GrayClassifier | None:
-        """What a fit learned."""
+        """The fitted classifier; None for an audit alone."""
         return self.fitted.classifier if self.prepared.settings.command == "fit" else None
 
     def blocks(self) -> Iterator[Judged]:
-        """All samples and what was found of them, in the order of the data."""
+        """All samples with their verdicts, block by block in the order of the data."""
         begin, because = 0, self.fitted.audit.because
         for samples, held_out, hashes in self.prepared.read():
             end = begin + int((~held_out).sum())
@@ -158,7 +158,7 @@ class Found:
             begin = end
 
     def showing(self, shown: Samples | None) -> Found:
-        """The same with these samples in memory, which the page shows; None: all of them are already."""
+        """The same with these samples, those of the page, in memory; None: they already are."""
         if shown is None:
             return self
         prepared = replace(
@@ -172,8 +172,8 @@ class Found:
 
 
 def write_verdicts(folder: RunFolder, found: Found, advance: Callable[[int], None]) -> Samples | None:
-    """samples.parquet, audit.parquet and audit.csv, with the group of each sample if copies were looked for,
-    and what is odd about its picture if some are; gives the samples of the page, None where these are all."""
+    """Write samples.parquet, audit.parquet and audit.csv, with the copy group of each sample if copies were
+    looked for, and what is odd about its picture; returns the samples of the page, None if these are all."""
     groups = None if found.copies is None else group_column(found.copies)
     odd, begin = picture_column(found.pictures), 0
     shown: list[Samples] = []
@@ -200,7 +200,7 @@ def write_verdicts(folder: RunFolder, found: Found, advance: Callable[[int], Non
 
 
 def _known(block: Judged) -> pd.DataFrame:
-    """What samples.parquet holds of a block."""
+    """The rows of samples.parquet for a block."""
     labels = np.array([str(label) for label in block.samples.classes], dtype=object)
     known = {
         "id": pd.array([str(name) for name in block.samples.ids], dtype="string"),
@@ -211,7 +211,7 @@ def _known(block: Judged) -> pd.DataFrame:
 
 
 def _table(block: Judged, classes: Sequence[Label]) -> pd.DataFrame:
-    """What audit.csv and audit.parquet hold of a block, in the same types in every block."""
+    """The rows of audit.csv and audit.parquet for a block, with the same types in every block."""
     ids, found = block.samples.ids[~block.held_out], block.found
     names = pd.array(list(classes))  # of a type that can be missing
     columns = {
@@ -226,7 +226,7 @@ def _table(block: Judged, classes: Sequence[Label]) -> pd.DataFrame:
 
 
 def summary_of(found: Found, crowd: Crowd | None, folder: RunFolder, seconds: float) -> dict[str, Any]:
-    """What was found and measured, for people and programs."""
+    """summary.json: what was found and measured, for people and programs."""
     prepared, fitted = found.prepared, found.fitted
     audit, settings, labels = fitted.audit, prepared.settings, fitted.test_labels
     is_whole = found.parts == 1  # else the page does not hold the largest scores of all parts
@@ -289,12 +289,12 @@ def worst_of(audit: Audit) -> list[dict[str, Any]]:
 
 
 def first_of(audit: Audit) -> list[dict[str, Any]]:
-    """The five largest scores where nothing is flagged and some are worth a look."""
+    """Up to five samples with the largest scores, if nothing is flagged but some are worth a look."""
     return _listed(audit, np.argsort(-audit.score, kind="stable")[: min(5, audit.look_first)])
 
 
 def _listed(audit: Audit, rows: Iterable[int]) -> list[dict[str, Any]]:
-    """Samples for summary.json; resembles: the suggested class, or else the likeliest."""
+    """Samples for summary.json; `resembles` is the suggested class, or else the most probable one."""
     listed = []
     for row in rows:
         kind, other = KINDS[audit.kind[row]], int(audit.suggested[row])
@@ -314,7 +314,7 @@ def _listed(audit: Audit, rows: Iterable[int]) -> list[dict[str, Any]]:
 
 
 def notes_of(found: Found, crowd: Crowd | None) -> list[str]:
-    """What the reader of the findings should know, in plain sentences."""
+    """What a reader should know about the findings, in plain sentences."""
     prepared, fitted = found.prepared, found.fitted
     notes = [*fitted.audit.notes, *([] if crowd is None else [note_of_crowd(crowd)])]
     if rows := len(prepared.origin.left_out):
@@ -351,8 +351,8 @@ def notes_of(found: Found, crowd: Crowd | None) -> list[str]:
 
 
 def gathered_in(prepared: Prepared, audit: Audit) -> dict[str, tuple[str, str]]:
-    """Where suspects gather, in sentences, each with its column and value: by columns that are no numbers, be
-    they learned from or not, and by folders; one folder per class is none."""
+    """Sentences on column values and image folders in which suspects are concentrated, each with its column
+    and value. Tests all columns that are not numeric, also those that nothing is learned from."""
     if not audit.suspected.any():
         return {}
     tables = [each for each in (prepared.shown.x, prepared.others) if isinstance(each, pd.DataFrame)]
@@ -371,7 +371,7 @@ def gathered_in(prepared: Prepared, audit: Audit) -> dict[str, tuple[str, str]]:
 
 
 def why_not_refined(fitted: Fitted) -> str | None:
-    """Why the second fit did not learn what the audit believes, where there were suspects; or None."""
+    """Why the second fit kept the given labels although there were suspects; None otherwise."""
     classifier, audit = fitted.classifier, fitted.audit
     if classifier.refined_ or not audit.suspected.any():
         return None
@@ -384,7 +384,7 @@ def why_not_refined(fitted: Fitted) -> str | None:
 
 
 def apply_command(prepared: Prepared, run: Path) -> str:
-    """What writes the cleaned dataset once the decisions are downloaded."""
+    """The command that writes the cleaned dataset once the decisions are downloaded."""
     data = Path(prepared.settings.data)
     source = Path(prepared.origin.path)  # of several annotators' labels it is not the data themselves
     stem = re.sub(r"\W*[*?[].*", "", data.name) or "data" if matching(data) else data.name
@@ -397,7 +397,7 @@ def apply_command(prepared: Prepared, run: Path) -> str:
 
 
 def _ending(path: Path) -> str:
-    """As it is written, with that of a compression; a folder has none."""
+    """The file name ending with its capitals, including a compression suffix; "" for a folder."""
     if path.is_dir():
         return ""
     packed = path.suffix if path.suffix.lower() in COMPRESSIONS else ""
@@ -405,7 +405,7 @@ def _ending(path: Path) -> str:
 
 
 def id_word(prepared: Prepared, audit: Audit) -> str:
-    """What the ids count where they are numbers that no column gave."""
+    """What the ids count, such as "line", if they are row numbers and not from a column; else ""."""
     origin = prepared.origin
     are_counted = audit.ids.dtype.kind in "iu" and origin.columns.id is None
     return ("sample" if origin.form == "npz" else origin.unit) if are_counted else ""
@@ -421,10 +421,7 @@ def make_report(
     summary: dict[str, Any],
     environment: dict[str, Any],
 ) -> str:
-    """The page a person opens.
-
-    Gives its fingerprint, which decisions made in it carry.
-    """
+    """Write report.html; returns its fingerprint, which decisions made in it carry."""
     prepared, fitted, audit = found.prepared, found.fitted, found.fitted.audit
     reliability, confusion = _on_test_set(fitted)
     copies, pictures, curves = found.copies, found.pictures, fitted.curves
@@ -468,7 +465,7 @@ def make_report(
 def _facts(
     prepared: Prepared, fitted: Fitted, summary: dict[str, Any], environment: dict[str, Any]
 ) -> dict[str, Any]:
-    """What the page says about the run."""
+    """Facts about the run for the page."""
     audit, settings = fitted.audit, prepared.settings
     facts = {
         "Data": Path(settings.data).name,
@@ -491,7 +488,7 @@ def _facts(
 
 
 def _on_test_set(fitted: Fitted) -> tuple[metrics.Reliability | None, NDArray[Any] | None]:
-    """(calibration, confusions) of the model that was kept; None without a test set."""
+    """(calibration, confusions) of the kept model on the test set; None without one."""
     if fitted.test_labels is None:
         return None, None
     said = list(fitted.test_probabilities.values())[-1]
@@ -501,7 +498,7 @@ def _on_test_set(fitted: Fitted) -> tuple[metrics.Reliability | None, NDArray[An
 
 
 def likeness(prepared: Prepared, classifier: GrayClassifier) -> NDArray[Any] | None:
-    """(N, D) numbers by which samples are alike: features, or of pictures what the network reads in them."""
+    """(N, D) features for comparing samples; for images, those of the network. None if there are none."""
     x = classifier.encoder_.transform(prepared.train.x)
     if x.ndim == 2:
         return reduced(scaled(x))
@@ -512,8 +509,8 @@ def likeness(prepared: Prepared, classifier: GrayClassifier) -> NDArray[Any] | N
 
 
 def looks(prepared: Prepared) -> Callable[[int], Preview | None]:
-    """What each sample looks like: rows with the columns that were left out, pictures whole, from their
-    files, not cropped as they are learned."""
+    """Previews of the samples: rows include columns that were left out of learning; images come uncropped
+    from their files."""
     shown = prepared.shown
     if isinstance(shown.x, pd.DataFrame) and prepared.others is not None:  # a person may judge by them too
         shown = replace(shown, x=pd.concat([shown.x, prepared.others.set_axis(shown.x.index)], axis=1))
@@ -532,7 +529,7 @@ def looks(prepared: Prepared) -> Callable[[int], Preview | None]:
 
 
 def group_names(prepared: Prepared) -> list[str] | None:
-    """(N,) what the group of each sample is called; None where each stands alone."""
+    """(N,) the name of each sample's group; None without groups."""
     groups, column, others = prepared.shown.groups, prepared.origin.columns.group, prepared.others
     if groups is None:
         return None
@@ -544,7 +541,7 @@ def group_names(prepared: Prepared) -> list[str] | None:
 
 
 def table_rows(prepared: Prepared, classifier: GrayClassifier) -> pd.DataFrame | None:
-    """The rows of a table, by the columns that were learned from, or of numbers; None of other data."""
+    """The rows of a table, with the columns that were learned from, or of numbers; None for other data."""
     rows, encoder = rows_of(prepared.shown), classifier.encoder_.table
     if rows is None or encoder is None:
         return rows

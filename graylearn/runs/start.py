@@ -45,12 +45,11 @@ def run(
     progress: RunProgress | None = None,
     source: Any = None,
 ) -> dict[str, Any]:
-    """Read, fit, audit, fit again, report; gives the summary of the run that is now in the folder `out`.
+    """Read, fit, audit, fit again and report into the folder `out`; returns the summary.
 
-    A folder that holds an unfinished run of the same settings is gone on with: what was finished is not
-    done again, and the result is the same. A finished run is kept unless `overwrite`. `source` is a dataset
-    of Hugging Face, streamed or not, that is read in blocks, several times over and each time in the same
-    order, in place of the data of the settings, which then only name it.
+    An unfinished run of the same settings in the folder is resumed, with the same result. A finished run is
+    kept unless `overwrite`. `source` is a Hugging Face dataset, streamed or not, that takes the place of the
+    data of the settings, which then only name it; it is read in blocks, several times in the same order.
     """
     with led(settings.device, train) as goes_the_way:
         return _run(settings, out, overwrite, progress or RunProgress(), source) if goes_the_way else {}
@@ -84,7 +83,7 @@ def _run(
 
 
 def _made(settings: RunSettings, folder: RunFolder, progress: RunProgress, source: Any) -> dict[str, Any]:
-    """All files of the run; gives its summary."""
+    """Write all files of the run; returns its summary."""
     began, crowd = time.perf_counter(), None
     reading = settings
     if settings.annotators or settings.annotations is not None:  # whose labels are brought together first
@@ -118,7 +117,7 @@ def _made(settings: RunSettings, folder: RunFolder, progress: RunProgress, sourc
 
 
 def write_environment(folder: RunFolder, device: str | None) -> dict[str, Any]:
-    """Versions and hardware, as far as they may change numbers."""
+    """environment.json: versions and hardware that may change results."""
     chosen = choose(device)
     environment = {
         "graylearn": graylearn.__version__,

@@ -31,7 +31,7 @@ from graylearn.report.decisions import Decision
 from graylearn.runs.folder import RunFolder, check_unchanged, options_of, other_images
 
 Suspects = Literal["keep", "drop", "suggested"]
-"""What becomes of an undecided suspect; `suggested` relabels it, or drops it where no class fits."""
+"""What happens to undecided suspects; `suggested` relabels them, or drops those that fit no class."""
 
 
 def read_recorded(folder: RunFolder) -> pd.DataFrame:
@@ -57,7 +57,7 @@ def read_recorded(folder: RunFolder) -> pd.DataFrame:
 
 
 def by_name(recorded: pd.DataFrame, decisions: list[Decision]) -> list[Decision]:
-    """The decisions under the names that the run has for their samples and classes.
+    """The decisions with the ids and class names of the run.
 
     A spreadsheet may have added blanks to a name, or decimals to a number, or taken away these or the zeros
     before it, and writes TRUE for True: that is the same sample or class where no other could be meant.
@@ -93,7 +93,7 @@ def by_name(recorded: pd.DataFrame, decisions: list[Decision]) -> list[Decision]
 
 
 def _bare(name: str) -> str:
-    """Without blanks around it; a whole number without decimals and zeros before it, a bool in lower case."""
+    """The name without blanks around it; whole numbers without decimals and leading zeros, bools lower case."""
     bare = name.strip()
     if bare.lower() in ("true", "false"):
         return bare.lower()
@@ -106,7 +106,7 @@ def _bare(name: str) -> str:
 def plan(
     recorded: pd.DataFrame, decisions: list[Decision], suspects: Suspects, *, only_sure: bool = False
 ) -> Change:
-    """Which samples stay, and whose label each of them gets; the decisions are those of `by_name`."""
+    """Which samples stay, and which sample each takes its label from; `decisions` come from `by_name`."""
     labels = recorded["label"].astype(object)
     first = labels.reset_index(drop=True).drop_duplicates()
     bearer = dict(zip(first, first.index, strict=True))
@@ -133,7 +133,7 @@ def plan(
 
 
 def _decided(recorded: pd.DataFrame, decisions: list[Decision]) -> NDArray[np.bool_]:
-    """(N,) which samples a person decided on."""
+    """(N,) whether a person decided on each sample."""
     return np.asarray(recorded.index.isin([decision.id for decision in decisions]))
 
 
@@ -160,9 +160,9 @@ def one_of_each(recorded: pd.DataFrame, decisions: list[Decision], change: Chang
 
 KIND = "cleaned dataset"
 Copies = Literal["keep", "keep-one"]
-"""What becomes of samples that are copies of one another."""
+"""What happens to copies."""
 FEW = 6
-"""Samples of a class from which on it is not lost without a question; of a smaller one it is told."""
+"""Smallest class that is never mostly lost without asking; the loss of a smaller one is only reported."""
 
 
 def apply_decisions(
@@ -250,7 +250,7 @@ def apply_decisions(
 
 
 def data_name(run: str | Path) -> str:
-    """What the data of a run are called; a folder cannot be written to standard output."""
+    """File name for the cleaned data of a run on standard output; folders are refused."""
     folder = RunFolder(run)
     folder.check_finished()
     origin = folder.source().origin
@@ -262,7 +262,7 @@ def data_name(run: str | Path) -> str:
 
 
 def _check_same_run(decisions: list[Decision], recorded: pd.DataFrame, fingerprint: str | None) -> None:
-    """Refuse decisions that were made about other samples, which may have the same names: lines do."""
+    """Refuse decisions about samples of another run, which may have the same ids, such as line numbers."""
     for decision in decisions:
         if fingerprint is not None and decision.run is not None and decision.run.strip() != fingerprint:
             raise DataError(
@@ -277,7 +277,7 @@ def _check_same_run(decisions: list[Decision], recorded: pd.DataFrame, fingerpri
 
 
 def _check_losses(change: Change, ask: Callable[[str], bool] | None) -> None:
-    """Ask before most of a class goes on the word of the audit alone, which may not understand that class."""
+    """Ask before most of a class is lost to undecided suspects: the audit may misjudge that class."""
     labels = np.array(change.labels, dtype=object)
     new = labels[change.label_of]
     counts, left = Counter(change.labels), Counter(labels[np.array(change.keep) & (new == labels)])
@@ -315,7 +315,7 @@ def _check_form(target: Path, data: Path, origin: Origin) -> None:
 
 
 def _check_there(data: Path) -> None:
-    """Refuse data that cannot be found any more."""
+    """Refuse data that are no longer there."""
     if str(data) == NAMELESS:
         raise DataError(
             "the data were given from Python and are in no file: write them with save_to_disk;",
@@ -332,7 +332,7 @@ Tool = Literal["label-studio", "fiftyone"]
 
 
 def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -> dict[str, Any]:
-    """Write the suspects where a tool finds them; gives how many there are.
+    """Write the suspects for a labelling tool; returns how many there are.
 
     For Label Studio `out` is a file of tasks, the labelling interface beside it (.xml); for FiftyOne a folder
     of metadata.json and samples.json.
@@ -385,7 +385,7 @@ def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -
 
 
 def _looks(origin: Origin, options: ReadOptions, ids: list[str]) -> Callable[[int], dict[str, Any]]:
-    """What a person is shown of the samples of a run, by their index."""
+    """What a person is shown of each sample, by index."""
     if origin.kind == "image":
         folder, images = origin.root, _images(origin, options, ids)
         return lambda index: {"image": str(folder / images[index])}
@@ -402,7 +402,7 @@ def _looks(origin: Origin, options: ReadOptions, ids: list[str]) -> Callable[[in
 
 
 def _images(origin: Origin, options: ReadOptions, ids: list[str]) -> list[str]:
-    """(N,) the paths of samples that are images: their ids, or of those that a table lists a column."""
+    """(N,) image paths: the ids, or a column of the table that lists the images."""
     if origin.form == "folder":
         return ids
     found = FORMATS[origin.form].read(Path(origin.path), options)

@@ -1,5 +1,5 @@
-"""The model of a run: what it says of new samples, read as those it learned from were; and the model for use
-elsewhere, as an ONNX file or as a folder for MLflow."""
+"""The model of a run: its predictions for new samples, which are read like the training data; and its export
+as an ONNX file or as a folder for MLflow."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from graylearn.runs.settings import RunSettings
 
 KIND = "file of predictions"
 OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
-"""Endings of files that predictions are written to."""
+"""File name endings for predictions."""
 Reads = Iterable[str | Path]
 
 
 def load_model(run: str | Path) -> tuple[RunSettings, Source, GrayClassifier]:
-    """(settings, how data were read, the classifier) of the finished run in this folder; no audit."""
+    """(settings, source, classifier) of the finished fit in this folder."""
     folder = RunFolder(run)
     folder.check_finished()
     settings = folder.settings()
@@ -48,7 +48,7 @@ def load_model(run: str | Path) -> tuple[RunSettings, Source, GrayClassifier]:
 
 
 def predict(run: str | Path, data: str | Path, **options: Any) -> pd.DataFrame:
-    """All that `predict_blocks`, whose options it takes, says, in one table."""
+    """The blocks of `predict_blocks`, whose options it takes, as one table."""
     return pd.concat(list(predict_blocks(run, data, **options)), ignore_index=True)
 
 
@@ -111,7 +111,7 @@ def predict_blocks(
 
 
 def options_for_new(source: Source, settings: RunSettings) -> ReadOptions:
-    """How samples are read that are like those of a run, without their labels."""
+    """Options for reading unlabelled samples like those of a run."""
     known = source.origin.columns
     was_folder = source.origin.kind == "image" and known.path is None  # and is perhaps a table now
     bare = replace(settings, label=None, text=None, path=None, group=None, without=())
@@ -125,7 +125,7 @@ def options_for_new(source: Source, settings: RunSettings) -> ReadOptions:
 
 
 def _features(samples: Samples, path: Path, source: Source, settings: RunSettings) -> Samples:
-    """The features of new samples, once they are of the kind that the model knows."""
+    """The features of new samples, which must be of the kind that the model was fitted on."""
     check_ids(samples, path)
     kind, shape = source.origin.kind, source.encoding.shape
     if samples.kind != kind:
@@ -139,7 +139,7 @@ def _features(samples: Samples, path: Path, source: Source, settings: RunSetting
 def _without_label(
     path: Path, source: Source, settings: RunSettings, left_out: tuple[int, ...]
 ) -> np.ndarray:
-    """Which samples of a table lack a label; left_out: rows that are no samples."""
+    """Indices of the samples of a table without a label; left_out: rows that are no samples."""
     found = format_of(path).read(path, options_of(replace(settings, group=None), 1, settings.split))
     label = source.origin.columns.label
     if isinstance(found, Samples) or label not in found.frame.columns:
@@ -149,8 +149,8 @@ def _without_label(
 
 
 def tallied(tables: Iterable[pd.DataFrame], summary: dict[str, Any]) -> Iterator[pd.DataFrame]:
-    """The tables of `predict_blocks`; as they go by, how many samples were given each class is counted in
-    `summary`: samples, classes, and none_of_these where some may be rejected."""
+    """The tables of `predict_blocks`, counted in `summary` as they pass: samples, classes, and none_of_these
+    if samples may be rejected."""
     summary |= {"samples": 0, "classes": Counter(), "none_of_these": None}
     for table in tables:
         summary["samples"] += len(table)
@@ -190,7 +190,7 @@ def write_predictions(tables: Iterable[pd.DataFrame], out: str | Path | None, of
 
 
 def _as_text(table: pd.DataFrame) -> pd.DataFrame:
-    """With classes that are numbers spelled out, for they are names and not to be rounded."""
+    """The table with numeric classes as text: they are names and must not be rounded."""
     numbers = [
         str(name)
         for name, kind in table.dtypes.items()
@@ -207,7 +207,7 @@ def _answers(
     coverage: float | None,
     top: int,
 ) -> pd.DataFrame:
-    """One row per sample: its id, the likeliest classes, the score, whether it is rejected, and which classes
+    """One row per sample: id, most probable classes, score, whether it is rejected, and the classes that
     cannot be excluded."""
     probabilities = classifier.predict_proba(features)
     order = np.argsort(-probabilities, axis=1, kind="stable")
@@ -232,7 +232,7 @@ def _answers(
 
 
 Strange = dict[tuple[str, str], Counter[str]]
-"""Values that the model cannot make anything of, and how often: by their column, and by what they are."""
+"""Counts of values that the model cannot use, by column and by what is wrong with them."""
 
 
 def _with_columns(
@@ -242,7 +242,7 @@ def _with_columns(
     progress: RunProgress,
     strange: Strange,
 ) -> Samples:
-    """The columns that the model reads, in its order; what is strange in them is added to `strange`."""
+    """The columns that the model reads, in its order; unusable values are counted in `strange`."""
     frame: pd.DataFrame = features.x
     encoder = classifier.encoder_.table
     wanted = [str(name) for name in getattr(classifier, "feature_names_in_", classifier.encoder_.names)]
@@ -264,7 +264,7 @@ def _with_columns(
 
 
 def _unreadable_cells(values: pd.Series, name: str, kind: str) -> list[str]:
-    """What stands in a column of text where the model expects numbers or dates."""
+    """The cells of a text column that are not the numbers or dates that the model expects."""
     if not (pd.api.types.is_object_dtype(values.dtype) or pd.api.types.is_string_dtype(values.dtype)):
         return []
     read = as_numbers(values, name) if kind == "number" else as_date_parts(values, name)[:, 0]
@@ -272,7 +272,7 @@ def _unreadable_cells(values: pd.Series, name: str, kind: str) -> list[str]:
 
 
 class Predictor:
-    """What a saved classifier says of the batches of a Ray dataset.
+    """Predictions of a saved classifier for the batches of a Ray dataset.
 
     `dataset.map_batches(Predictor, fn_constructor_args=("run/model",), concurrency=4)` adds the columns
     `class`, `probability` and `ood_score`; each worker loads the classifier once.
@@ -298,14 +298,14 @@ class Predictor:
 
 
 _NAMED = 6
-"""Columns that are named; the others are counted."""
+"""Columns that are named in words; the others are counted."""
 
 
 def export(
     model: str | Path, out: str | Path, reject_at: float = REJECT_AT, *, overwrite: bool = False
 ) -> dict[str, Any]:
-    """Write the model of a run folder, or one that `GrayClassifier.save` wrote, for use elsewhere; gives what
-    was written: out, format, what it reads in words, classes, reject_at.
+    """Write the model of a run folder, or one that `GrayClassifier.save` wrote, for use elsewhere; returns
+    out, format, reads (the inputs in words), classes and reject_at.
 
     A name that ends in .onnx is an ONNX file, one without an ending a folder for MLflow. One that graylearn
     wrote is replaced only with `overwrite`, anything else never.
@@ -327,7 +327,7 @@ def export(
 
 
 def _model_and_inputs(folder: Path) -> tuple[GrayClassifier, str]:
-    """The classifier of a run or of a folder of its own, and what it reads in words."""
+    """(the classifier of a run or of a folder that `save` wrote, its inputs in words)."""
     if RunFolder(folder).settings_file.exists() or not (folder / "model.json").exists():
         _, source, classifier = load_model(folder)
         if source.encoding.way.endswith("embedding"):

@@ -135,8 +135,8 @@ def _restored(kind: Any, folder: Path, manifest: dict[str, Any], given: dict[str
             f"{', '.join(unsaved)} could not be saved and took the default: pass it to load to fit again",
             UserWarning,
         )
-    parameters = parameters_from_json(manifest["parameters"]) | given
-    classifier = kind(**parameters)
+    saved = {str(name): _unpacked(value) for name, value in manifest["parameters"].items()}
+    classifier = kind(**(saved | given))
     for name, written in manifest["files"].items():
         if name not in (_WEIGHTS, _HISTORY, *_AUDITED) or signature(folder / name) != written:
             raise CheckpointError(f"{folder / name} is damaged, its bytes are not the ones that were written")
@@ -228,7 +228,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _kinds() -> dict[str, Callable[..., Any]]:
-    """What may be a parameter beside plain values, by the name that it is saved under."""
+    """Types of parameters beside plain values, by the name that they are saved under."""
     return {"optimizer": OptimizerSettings, "augment": Augment, **METHODS}
 
 
@@ -253,20 +253,11 @@ def _packed(value: Any) -> Any:
     return pack(value, None)
 
 
-def parameters_from_json(saved: Any) -> dict[str, Any]:
-    """The parameters that `to_json` could hold."""
-    if not isinstance(saved, dict):
-        raise CheckpointError("the saved parameters are not a table of names and values")
-    return {str(name): _made(value) for name, value in saved.items()}
-
-
-def _made(value: Any) -> Any:
-    try:
-        if isinstance(value, dict) and "is" in value:
-            return _kinds()[value["is"]](**unpack(value["fields"], {}))
-        return unpack(value, {})
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"a saved parameter cannot be read ({error})") from error
+def _unpacked(value: Any) -> Any:
+    """The parameter that was packed as `value`."""
+    if isinstance(value, dict) and "is" in value:
+        return _kinds()[value["is"]](**unpack(value["fields"], {}))
+    return unpack(value, {})
 
 
 # -- the card: data, audit, measures and limits for people, in Markdown --------------------------------------

@@ -93,7 +93,7 @@ def by_name(recorded: pd.DataFrame, decisions: list[Decision]) -> list[Decision]
 
 
 def _bare(name: str) -> str:
-    """The name without blanks around it; whole numbers without decimals and leading zeros, bools lower case."""
+    """The name without surrounding blanks; numbers without leading zeros and decimals, bools in lowercase."""
     bare = name.strip()
     if bare.lower() in ("true", "false"):
         return bare.lower()

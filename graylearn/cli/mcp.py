@@ -250,6 +250,8 @@ class _Shown:
     """What a run found, and what its report shows beside it."""
 
     def __init__(self, folder: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
         from graylearn.runs.folder import RunFolder
@@ -266,14 +268,17 @@ class _Shown:
         self._previews = [block for _, block in blocks[1:]]
         self._index = dict(zip(map(str, self.main["id"]), self.main["index"], strict=True))
         self._names = {index: name for name, index in self._index.items()}
-        found = pq.read_table(self.run.audit_parquet).to_pylist()
+        table = pq.read_table(self.run.audit_parquet)
+        listed = pc.is_in(table["id"].cast(pa.string()), pa.array([*self._index], pa.string()))
+        # all suspects, and what the report lists beside them: a set may be larger than the memory
+        found = table.filter(pc.or_(table["suspected"], listed)).to_pylist()
         found.sort(key=lambda row: -row["score"])
         self.rows: dict[str, dict[str, Any]] = {str(row["id"]): row for row in found}
 
     def row(self, name: str) -> dict[str, Any]:
         """What was found of a sample."""
         if name not in self.rows:
-            raise DataError(f"{name!r} is no sample of {self.folder}")
+            raise DataError(f"{name!r} is no sample that the report of {self.folder} lists")
         return self.rows[name]
 
     def evidence(self, name: str) -> dict[str, Any]:

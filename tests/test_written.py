@@ -409,7 +409,9 @@ def test_names_that_another_program_would_take_otherwise_are_refused(
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("link", ["report.html", "model", "stages", "stages/part-00000"])
+@pytest.mark.parametrize(
+    "link", ["report.html", "model", "stages", "stages/part-00000", ".graylearn-new-stages"]
+)
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_links_in_a_run_folder_lead_nowhere(link, overwrite, made, tmp_path):
     out, mine = tmp_path / "run", tmp_path / "mine"

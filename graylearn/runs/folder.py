@@ -155,7 +155,9 @@ def other_images(data: Path, ids: Iterable[str]) -> list[str]:
     return sorted({name for name in names if "/" in name} - set(ids))
 
 
-_LOCK = ".lock"
+_LOCK, _STAGES = ".lock", "stages"
+_NEW_STAGES = ".graylearn-new-stages"
+"""Stages of a run that will replace the one that is here, until it has read its data."""
 KIND = "run"
 
 
@@ -165,8 +167,8 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = as_path(path)
         """The folder itself."""
-        self.is_replaced = False
-        """Whether the run that is here stays until a new one has read its data."""
+        self.replaced: Hashes | None = None
+        """Hashes of a run that stays here until a new one has read its data; else None."""
         self.settings_file = self.path / "settings.toml"
         self.environment = self.path / "environment.json"
         self.data = self.path / "data.json"
@@ -181,7 +183,7 @@ class RunFolder:
         self.log = self.path / "log.jsonl"
         self.run_log = self.path / "run.log"
         self.report = self.path / "report.html"
-        self.stages = self.path / "stages"
+        self.stages = self.path / _STAGES
         self.summary = self.path / "summary.json"
 
     @property
@@ -197,7 +199,7 @@ class RunFolder:
     @property
     def is_started(self) -> bool:
         """Whether a run has read its data, so that it can be resumed."""
-        return self.data.exists() and not self.is_replaced
+        return self.data.exists() and self.replaced is None
 
     def settings(self) -> RunSettings:
         """The settings of the run."""
@@ -205,9 +207,15 @@ class RunFolder:
 
     def begin(self, settings: RunSettings) -> None:
         """Write the settings of a run that has read its data; first remove the run that it replaces."""
-        if self.is_replaced:
-            self._clear([self.stages])
-            self.is_replaced = False
+        if self.replaced is not None:
+            begun, self.stages = self.stages, self.path / _STAGES
+            for name, each in self.hashes().items():
+                if self.replaced.get(name) != each:  # somebody changed it meanwhile
+                    raise changed(self.path / name)
+            self._clear()
+            self.replaced = None
+            with suppress(OSError):  # Windows does not move what is open
+                begun.rename(self.stages)
         self.write_settings(settings)
 
     def write_settings(self, settings: RunSettings) -> None:
@@ -274,11 +282,9 @@ class RunFolder:
             )
         return f"{missing} is missing; make the run anew"
 
-    def _clear(self, kept: Iterable[Path] = ()) -> None:
+    def _clear(self) -> None:
         """Remove what a run wrote, summary.json first, and nothing else."""
         for entry in reversed(self._entries):
-            if entry in kept:
-                continue
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry, ignore_errors=True)
             else:
@@ -286,7 +292,7 @@ class RunFolder:
 
     def _check_links(self) -> None:
         """Refuse links in the folder: through them a run would write or remove files elsewhere."""
-        for entry in self._entries:
+        for entry in (*self._entries, self.path / _NEW_STAGES):
             for name in names(entry) if os.path.lexists(entry) else ():
                 if (entry / name).is_symlink():
                     raise changed(entry / name)
@@ -362,32 +368,37 @@ def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iter
         folder._check_ours(ours, overwrite=overwrite)
         if folder.is_started and not overwrite:
             _check_goes_on(folder, settings)
-        for left in folder.path.rglob(
-            ".graylearn-????????-*"
-        ):  # of a run that was killed while it wrote a file
+        # of a run that was killed while it wrote a file
+        for left in folder.path.rglob(".graylearn-????????-*"):
             if left.is_file():
                 left.unlink(missing_ok=True)
         if not folder._present:
             restrict(folder.path, permissions(settings.reads))
-        folder.is_replaced = overwrite and bool(folder._present)
         record(where, KIND, {}, ours)
-        if folder.is_replaced:
-            shutil.rmtree(folder.stages, ignore_errors=True)  # of other settings
-        elif not folder.is_started:
+        if overwrite and folder._present:
+            folder.replaced, folder.stages = folder.hashes(), folder.path / _NEW_STAGES
+        else:
+            shutil.rmtree(folder.path / _NEW_STAGES, ignore_errors=True)
+        if folder.replaced is None and not folder.is_started:
             folder.write_settings(settings)
         try:
             yield folder
         except GraylearnError:
             # stages may hold the embeddings of a run that was killed, which are worth keeping
-            if not folder.is_started and not any(folder.stages.glob("*")):
-                folder._clear(set(folder._present) - {folder.stages} if folder.is_replaced else ())
+            if folder.replaced is not None:
+                shutil.rmtree(folder.path / _NEW_STAGES, ignore_errors=True)
+            elif not folder.is_started and not any(folder.stages.glob("*")):
+                folder._clear()
                 with suppress(OSError):  # Windows keeps a lock that is held; or somebody put something there
                     (folder.path / _LOCK).unlink(missing_ok=True)
                     if made:
                         folder.path.rmdir()
             raise
         finally:
-            record(where, KIND, folder.hashes())
+            if folder.replaced is None:
+                record(where, KIND, folder.hashes())
+            else:  # the one before stays, as it was known
+                record(where, KIND, {}, ours)
 
 
 def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:

@@ -73,7 +73,7 @@ def _run(
     if source is None:
         settings = replace(settings, **absolute(vars(settings), Path()))
     with writing(out, settings, overwrite=overwrite) as folder, progress.of_warnings():
-        progress.also_to(None if folder.is_replaced else folder.run_log)
+        progress.also_to(folder.run_log if folder.replaced is None else None)
         if folder.is_started:
             progress.say(f"going on with the unfinished run in {folder.path}")
         folder.stages.mkdir(exist_ok=True)

@@ -130,6 +130,39 @@ def test_a_finished_run_is_kept_until_the_new_one_has_read_its_data(tmp_path, er
     }
 
 
+def begin_beside_a_change(path, settings):
+    with writing(path, settings, overwrite=True) as folder:
+        folder.stages.mkdir()
+        (folder.stages / "embeddings").write_text("of the new one")
+        (folder.model / "weights").write_text("mine")
+        folder.begin(settings)
+
+
+def test_stages_of_a_run_that_was_killed_before_it_replaced_another_are_gone_on_with(tmp_path):
+    before = finished(tmp_path)
+    with suppress(KeyboardInterrupt), writing(tmp_path, SETTINGS, overwrite=True) as folder:
+        folder.stages.mkdir()
+        (folder.stages / "embeddings").write_text("took long")
+        raise KeyboardInterrupt
+    assert files_of(tmp_path).items() >= before.items()
+    with writing(tmp_path, SETTINGS, overwrite=True) as folder:
+        folder.begin(SETTINGS)
+        assert (folder.path / "stages" / "embeddings").read_text() == "took long"
+        assert not folder.model.exists()
+
+
+def test_what_somebody_changes_while_a_new_run_reads_its_data_stays(tmp_path):
+    before = finished(tmp_path)
+    other = RunSettings(data="/a.csv", epochs=9)
+    with pytest.raises(FolderTakenError, match="weights is not as graylearn wrote it"):
+        begin_beside_a_change(tmp_path, other)
+    assert files_of(tmp_path) == before | {"model/weights": b"mine"}
+    for overwrite in (False, True):  # nor is it taken for graylearn's the next time
+        with pytest.raises(FolderTakenError), writing(tmp_path, other, overwrite=overwrite):
+            pass
+    assert (tmp_path / "model" / "weights").read_text() == "mine"
+
+
 def test_a_finished_run_is_gone_once_the_new_one_has_read_its_data(tmp_path):
     finished(tmp_path)
     other = RunSettings(data="/a.csv", epochs=9)

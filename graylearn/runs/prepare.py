@@ -315,15 +315,14 @@ def encoding_of(samples: Samples, settings: RunSettings, size: int) -> Encoding:
 
 def encoded(samples: Samples, encoding: Encoding, settings: RunSettings, cache: Path | None) -> Samples:
     """The samples as features for a classifier; embeddings, which are slow, are kept in `cache`."""
-    if encoding.way in ("text-embedding", "image-embedding"):
-        is_text = encoding.way == "text-embedding"
-        model = encoding.model or (TEXT_MODEL if is_text else IMAGE_MODEL)
-
-        embed = embed_text if is_text else embed_images
-        return _as_rows(samples, embed(samples, model=model, device=settings.device, cache=cache))
-    if encoding.way == "numbers":
-        return _as_rows(samples, samples.x.reshape(len(samples), -1))
-    return samples
+    if encoding.way in ("columns", "pixels"):
+        return samples
+    if encoding.model is None:
+        rows = samples.x.reshape(len(samples), -1)
+    else:
+        embed = embed_text if encoding.way == "text-embedding" else embed_images
+        rows = embed(samples, model=encoding.model, device=settings.device, cache=cache)
+    return replace(samples, x=rows, kind="array")
 
 
 def check_ids(samples: Samples, path: Path) -> None:
@@ -341,10 +340,6 @@ def _features_of(settings: RunSettings) -> Literal["embed", "pixels"]:
     if settings.embedding is not None:
         return "embed"
     return "embed" if can_embed_images() else "pixels"
-
-
-def _as_rows(samples: Samples, rows: np.ndarray) -> Samples:
-    return replace(samples, x=rows, kind="array")
 
 
 TIMES, A_ROW = {"parquet": 20}, 3_500

@@ -68,12 +68,11 @@ LONGEST_NAME = 80
 """Characters of a class in a sentence or a table."""
 
 _LINE_BREAKS = re.compile(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
-_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(9), *range(14, 32), *range(127, 160))}
 
 
 def one_line(text: str) -> str:
     """Text that may quote a file, as one line without the characters that steer a terminal."""
-    return _LINE_BREAKS.sub(" ", text).translate(_CONTROLS)
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in _LINE_BREAKS.sub(" ", text))
 
 
 def first_line(error: BaseException) -> str:

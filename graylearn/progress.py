@@ -1,4 +1,4 @@
-"""How far something is, for a person who watches: a bar on standard error, else a line every half minute."""
+"""Progress of long work: a bar on standard error, or a line every half minute."""
 
 from __future__ import annotations
 
@@ -12,15 +12,11 @@ from typing import Any, Self
 from graylearn.options import Log
 
 EVERY = 30.0
-"""Seconds between two lines of how far something is."""
-Watch = Callable[[str, int, int], None]
-"""Is told a stage, how much of it is done, and of how much."""
-
-_watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
+"""Seconds between two lines of progress."""
 
 
 def duration(seconds: float) -> str:
-    """So long, in the unit that a person would say."""
+    """A duration in seconds, minutes or hours, as a person would say it."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
@@ -33,24 +29,8 @@ def settled(log: Log) -> Log:
     return "bar" if sys.stderr is not None and sys.stderr.isatty() else "lines"
 
 
-@contextmanager
-def watched(watch: Watch) -> Iterator[None]:
-    """Let `watch` be told of every stage inside."""
-    token = _watch.set(watch)
-    try:
-        yield
-    finally:
-        _watch.reset(token)
-
-
-def tell(stage: str, done: int, total: int) -> None:
-    """Say how far a stage is; nobody hears it unless it is watched."""
-    if (watch := _watch.get()) is not None:
-        watch(stage, done, total)
-
-
 class Bar:
-    """Watches what happens as long as it is entered: shown, or told in lines, or by another that is there."""
+    """Shows the progress of what happens inside it, as a bar or in lines, or through a bar around it."""
 
     def __init__(
         self,
@@ -61,11 +41,11 @@ class Bar:
         console: Any = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
-        """With a total of its own stages inside are not told. say: takes a line now and then."""
+        """A bar with a total ignores the stages inside it. say: is called with a line now and then."""
         self.title, self.total, self.say = title, total, say
         self.stage, self.done, self.before, self.began = "", 0, -1, 0.0
         self.told = time.perf_counter()
-        self._outer, self._bars, self.console = _watch.get(), None, console
+        self._outer, self._bars, self.console = _inner.get(), None, console
         if self._outer is not None or shows is False:
             return
         from rich.console import Console
@@ -81,27 +61,24 @@ class Bar:
     def __enter__(self) -> Self:
         if self._bars is not None:
             self._bars.start()
-        self._token = _watch.set(self._inside)
+        self._token = _inner.set(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        _watch.reset(self._token)
+        _inner.reset(self._token)
         if self._bars is not None:
             self._bars.stop()
 
     def advance(self, count: int) -> None:
-        """So much more is done of all."""
+        """`count` more of the total is done."""
         self.done += count
         self.show("", self.done, self.total or 0)
 
-    def _inside(self, stage: str, done: int, total: int) -> None:
-        if self.total is None:
-            self.show(stage, done, total)
-
     def show(self, stage: str, done: int, total: int, more: str = "") -> None:
-        """So much of the stage is done; of another stage than before, the time is counted anew."""
+        """`done` of `total` of the stage is done; a new stage starts the clock again."""
         if self._outer is not None:
-            self._outer(stage or self.title, done, total)
+            if self._outer.total is None:
+                self._outer.show(stage or self.title, done, total)
             return
         now = time.perf_counter()
         words = ", ".join(each for each in (self.title, stage) if each)
@@ -117,9 +94,19 @@ class Bar:
             self.say(f"{words}: {done / total:.0%}, about {left} left")
 
 
+_inner: ContextVar[Bar | None] = ContextVar("inner", default=None)
+"""The innermost bar that is entered."""
+
+
+def tell(stage: str, done: int, total: int) -> None:
+    """Report how far a stage is to the innermost bar, unless that has a total of its own."""
+    if (bar := _inner.get()) is not None and bar.total is None:
+        bar.show(stage, done, total)
+
+
 @contextmanager
 def shown(title: str, log: Log) -> Iterator[None]:
-    """Tell a person on standard error how far what is made inside is, unless somebody watches it."""
+    """Show the progress of what happens inside on standard error, unless a bar around it does."""
     log = settled(log)
     if log == "none":
         yield
@@ -134,6 +121,6 @@ def _line(text: str) -> None:
 
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Give a function that moves a bar by a number of steps; shown on a terminal alone."""
+    """Yield a function that advances a bar, which is shown only on a terminal."""
     with Bar(title, total) as bar:
         yield bar.advance

@@ -11,7 +11,7 @@ from scipy.special import softmax
 
 from graylearn.audit import Audit
 from graylearn.data import Contaminated
-from graylearn.estimator.refine import LEAST_CLASSES
+from graylearn.estimator.pipeline import LEAST_CLASSES
 from graylearn.metrics import accuracy, auroc, average_precision, reliability
 from graylearn.training import History
 

@@ -34,8 +34,7 @@ from graylearn.data import Contaminated, TableEncoder
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import IdLikeColumnWarning, SettingsError
 from graylearn.estimator.networks import build_network
-from graylearn.estimator.pipeline import Pipeline
-from graylearn.estimator.refine import LEAST_CLASSES
+from graylearn.estimator.pipeline import LEAST_CLASSES, Pipeline
 from graylearn.estimator.trainset import plain_training_set
 from graylearn.methods import Method, as_method, make_method
 from graylearn.training import PRESETS, Result, train, train_stack

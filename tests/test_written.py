@@ -23,11 +23,10 @@ from graylearn.errors import FolderTakenError, GraylearnError, SettingsError
 from graylearn.integrations import mlflow, onnx
 from graylearn.report import ReportData, write_report
 from graylearn.runs import RunProgress, RunSettings, check, run
-from graylearn.runs.apply import apply_decisions
-from graylearn.runs.copies import write_copies
+from graylearn.runs.apply import apply_decisions, write_tasks
 from graylearn.runs.folder import KIND
+from graylearn.runs.oddities import write_copies
 from graylearn.runs.predict import check_out, export, write_predictions
-from graylearn.runs.tasks import write_tasks
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what MLflow says of its own parts
 
@@ -411,8 +410,7 @@ def test_names_that_another_program_would_take_otherwise_are_refused(
 
 
 @pytest.mark.parametrize(
-    "link",
-    ["report.html", "model", "stages", "stages/part-00000", ".graylearn-moving", ".graylearn-replaced"],
+    "link", ["report.html", "model", "stages", "stages/part-00000", ".graylearn-new-stages"]
 )
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_links_in_a_run_folder_lead_nowhere(link, overwrite, made, tmp_path):

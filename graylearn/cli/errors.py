@@ -18,17 +18,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any
 
 import typer
 from rich.console import Console
 
-from graylearn.errors import FULL, FolderTakenError, GraylearnError, SettingsError
+from graylearn.errors import FULL, FolderTakenError, GraylearnError, SettingsError, one_line
 from graylearn.runs.settings import in_flags
 
 _GOES_ON = "; the same command goes on where it stopped"
-NUMBERS = {"int_parsing": "a whole number, such as 5", "float_parsing": "a number, such as 0.5"}
-"""What is expected where a flag cannot be read, by what the validator that Typer asks calls it."""
 ERROR, USAGE, TAKEN, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
 
@@ -73,18 +70,10 @@ def said(goes_on: Callable[[], bool] = lambda: True) -> Iterator[None]:
         sys.exit(_code(error))
 
 
-def plain(text: str) -> str:
-    """Text of anybody's as one harmless line for a terminal."""
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
-
-
 def _say_plainly(error: Exception) -> None:
     """Word what Typer says of wrong usage as ours is, without far guesses."""
     if isinstance(error, typer.BadParameter):
         error.message = error.message.removeprefix("Value error, ")
-        checked: list[Any] = getattr(error.__cause__, "errors", list)()
-        if checked and (expected := NUMBERS.get(checked[0]["type"])):
-            error.message = f"{checked[0]['input']!r} is not {expected}"
     if not hasattr(error, "possibilities"):
         return
     if others := _commands_with(error):
@@ -130,4 +119,4 @@ def _of_system(error: OSError, goes_on: Callable[[], bool]) -> str:
 
 def _say(text: str, style: str = "red") -> None:
     console = Console(stderr=True, soft_wrap=True, highlight=False)
-    console.print(plain(" ".join(text.split())), style=style, markup=False)
+    console.print(one_line(text), style=style, markup=False)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from graylearn.cli import options as flags
-from graylearn.cli.errors import plain
+from graylearn.errors import one_line
 from graylearn.options import Learning
 from graylearn.paths import beside, existing, is_standard, saved_input
 from graylearn.runs.settings import Command, Measuring, Sizing
@@ -128,7 +128,7 @@ def duplicates(
       graylearn duplicates train.csv --test holdout.csv --label status --out copies.csv
     """
     chosen = flags.chosen(given, "audit")
-    from graylearn.runs.copies import copies_in_numbers, write_copies
+    from graylearn.runs.oddities import copies_in_numbers, write_copies
     from graylearn.runs.progress import RunProgress
 
     out = out or Path(f"{beside(chosen.data, 'copies')}.csv")
@@ -137,7 +137,7 @@ def duplicates(
         typer.echo(json.dumps(copies_in_numbers(found)))
     else:
         typer.echo(found.summary())
-        typer.echo(plain(f"written to {out}"))
+        typer.echo(one_line(f"written to {out}"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,7 +189,7 @@ def predict(
     folder.check_finished()
     if not is_standard(data):
         existing(data)  # both said before the seconds that torch takes to import
-    from graylearn.runs.predict import Answered, check_out, predict_blocks, write_predictions
+    from graylearn.runs.predict import check_out, predict_blocks, tallied, write_predictions
     from graylearn.runs.progress import RunProgress
 
     with TemporaryDirectory() as fresh:
@@ -198,20 +198,16 @@ def predict(
         of: list[str | Path] = [data, *folder.settings().reads]
         check_out(out, of)
         blocks = predict_blocks(run, data, progress=RunProgress(quiet=quiet), **flags.told(given))
-        answered, shown = Answered(), None
-        tables = answered.counting(blocks)
+        answered: dict[str, Any] = {}
+        tables, shown = tallied(blocks, answered), None
         if as_json and out is None:
             shown = [row for table in tables for row in json.loads(table.to_json(orient="records"))]
         else:
             write_predictions(tables, out, of)
     if as_json:
-        summary = {
-            "samples": answered.samples,
-            "classes": {str(name): count for name, count in answered.classes.most_common()},
-            "none_of_these": answered.none_of_these,
-            "out": None if out is None else str(out.absolute()),
-            "predictions": shown,
-        }
+        classes = {str(name): count for name, count in answered["classes"].most_common()}
+        written = None if out is None else str(out.absolute())
+        summary = answered | {"classes": classes, "out": written, "predictions": shown}
         typer.echo(json.dumps(summary, ensure_ascii=False))
     elif out is not None:
         from graylearn.cli.show import show_predictions
@@ -248,4 +244,14 @@ def export(
     from graylearn.runs.predict import export as write
 
     done = write(model, out, reject_at, overwrite=overwrite)
-    typer.echo(json.dumps(dataclasses.asdict(done), ensure_ascii=False) if as_json else plain(done.words))
+    if as_json:
+        typer.echo(json.dumps(done, ensure_ascii=False))
+        return
+    kind = {"onnx": "an ONNX file", "mlflow": "a folder for MLflow"}[done["format"]]
+    typer.echo(
+        one_line(
+            f"{done['out']}: {kind} that reads {done['reads']} and answers class (one of "
+            f"{len(done['classes'])}), probabilities, ood_score, and rejected: whether ood_score is larger "
+            f"than that of {100 * reject_at:.4g}% of the samples that belong"
+        )
+    )

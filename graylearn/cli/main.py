@@ -11,12 +11,11 @@ import typer
 from typer.core import TyperGroup
 
 import graylearn
-from graylearn.cli.apply import apply, tasks
-from graylearn.cli.check import check
 from graylearn.cli.errors import said
 from graylearn.cli.fit import audit, duplicates, export, fit, predict
 from graylearn.cli.mcp import mcp
 from graylearn.cli.options import ShortHelp
+from graylearn.cli.suspects import apply, check, tasks
 from graylearn.errors import nearest
 
 
@@ -94,8 +93,4 @@ def start(commands: typer.Typer, name: str | None = None) -> None:
     if "--debug" in words:
         os.environ["GRAYLEARN_DEBUG"] = "1"
         words = [word for word in words if word != "--debug"]
-    # a file called -a.csv is no option
-    words = [
-        f"./{word}" if word[:1] == "-" and "." in word and Path(word).exists() else word for word in words
-    ]
     commands(words, prog_name=name)

@@ -1,6 +1,6 @@
 """`graylearn mcp`: the audit as tools of an assistant, over standard input and output, without a network.
 
-What an assistant is shown of a sample is read from the report of the run, so it sees what a person sees.
+What an assistant is shown of a sample is what a person sees: the verdict, and what the report has beside it.
 Its decisions are lines of RUN/decisions.jsonl, each with who made it; `apply` alone writes a dataset, a new
 one.
 Every path lies in the folder that the server was started for.
@@ -73,7 +73,7 @@ def served(folder: Path) -> Any:
     from graylearn.runs.apply import apply_decisions
     from graylearn.runs.settings import settings_from
 
-    root, quiet, one = Path(folder).resolve(strict=True), RunProgress(quiet=True), threading.Lock()
+    root, one = Path(folder).resolve(strict=True), threading.Lock()
     server = MCPServer("graylearn", version=graylearn.__version__, instructions=GUIDE, log_level="WARNING")
 
     def tool(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -120,7 +120,7 @@ def served(folder: Path) -> Any:
 
         chosen = settings(data, label=label, text=text, group=group, without=without)
         out = within(run or str(beside(chosen.data, "audit")))
-        summary = run_settings(chosen, out, overwrite=False, progress=quiet)
+        summary = run_settings(chosen, out, progress=RunProgress(quiet=True))
         return {name: summary.get(name) for name in SUMMARY}
 
     @tool
@@ -137,22 +137,21 @@ def served(folder: Path) -> Any:
         """
         shown = _Shown(within(run))
         made = decided(shown)
-        rows = [
-            row
-            for row in shown.suspects
-            if kind in ("", shown.kind(row)) and not (undecided and shown.ids[row] in made)
+        names = [
+            name
+            for name, row in shown.rows.items()
+            if row["suspected"] and kind in ("", row["kind"]) and not (undecided and name in made)
         ]
-        part = rows[max(start, 0) : max(start, 0) + min(count, MOST)]
-        listed = [{**shown.evidence(row), "decided": made.get(shown.ids[row])} for row in part]
-        return {"suspects": len(rows), "notes": shown.main["notes"], "listed": listed}
+        part = names[max(start, 0) : max(start, 0) + min(count, MOST)]
+        listed = [{**shown.evidence(name), "decided": made.get(name)} for name in part]
+        return {"suspects": len(names), "notes": shown.main["notes"], "listed": listed}
 
     @tool
     def look(run: str, id: str) -> list[Any]:
         """Look at one sample: its row, text or picture, its evidence, and the samples nearest to it."""
         shown = _Shown(within(run))
-        row = shown.row(id)
-        told, picture = shown.content(row)
-        about = {**shown.evidence(row), "content": told, "nearest": shown.nearest(row)}
+        told, picture = shown.content(id)
+        about = {**shown.evidence(id), "content": told, "nearest": shown.nearest(id)}
         return [about] if picture is None else [about, Image(data=picture[1], format=picture[0])]
 
     @tool
@@ -173,11 +172,11 @@ def served(folder: Path) -> Any:
         }
         lines = []
         for each in decisions:
-            row, label = shown.row(each.id), each.label
+            given, label = str(shown.row(each.id)["label"]), each.label
             if each.decision == "relabel" and label not in shown.main["classes"]:
                 raise DataError(f"{label!r} is no class; classes are {', '.join(shown.main['classes'][:20])}")
             kept = replace(each, label=label if each.decision == "relabel" else "")
-            lines.append(json.dumps({**known, **asdict(kept), "given": shown.label(row)}, ensure_ascii=False))
+            lines.append(json.dumps({**known, **asdict(kept), "given": given}, ensure_ascii=False))
         _append(shown.folder / LOG, lines)
         return {"logged": len(lines), "decided": len(decided(shown)), "log": str(shown.folder / LOG)}
 
@@ -213,7 +212,10 @@ def served(folder: Path) -> Any:
         """
         file = within(against) if against else None
         found = checking.check(
-            settings(data, label=label, text=text), against=file, max_suspects=allowed, progress=quiet
+            settings(data, label=label, text=text),
+            against=file,
+            max_suspects=allowed,
+            progress=RunProgress(quiet=True),
         )
         return {"words": found.words, **checking.in_json(found)}
 
@@ -245,9 +247,13 @@ def _append(log: Path, lines: list[str]) -> None:
 
 
 class _Shown:
-    """What the report of a run shows."""
+    """What a run found, and what its report shows beside it."""
 
     def __init__(self, folder: Path) -> None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
         from graylearn.runs.folder import RunFolder
 
         self.folder, self.run = folder, RunFolder(folder)
@@ -260,66 +266,60 @@ class _Shown:
             raise CheckpointError(f"{self.run.report} is no report of this version: make the run anew")
         self.main: dict[str, Any] = json.loads(blocks[0][1])
         self._previews = [block for _, block in blocks[1:]]
-        self.ids = [str(each) for each in self.main["id"]]
-        self.suspects = [row for row, is_suspect in enumerate(self.main["suspected"]) if is_suspect == "1"]
+        self._index = dict(zip(map(str, self.main["id"]), self.main["index"], strict=True))
+        self._names = {index: name for name, index in self._index.items()}
+        table = pq.read_table(self.run.audit_parquet)
+        listed = pc.is_in(table["id"].cast(pa.string()), pa.array([*self._index], pa.string()))
+        # all suspects, and what the report lists beside them: a set may be larger than the memory
+        found = table.filter(pc.or_(table["suspected"], listed)).to_pylist()
+        found.sort(key=lambda row: -row["score"])
+        self.rows: dict[str, dict[str, Any]] = {str(row["id"]): row for row in found}
 
-    def row(self, name: str) -> int:
-        """Where a sample stands among those listed."""
-        if name not in self.ids:
+    def row(self, name: str) -> dict[str, Any]:
+        """What was found of a sample."""
+        if name not in self.rows:
             raise DataError(f"{name!r} is no sample that the report of {self.folder} lists")
-        return self.ids.index(name)
+        return self.rows[name]
 
-    def label(self, row: int) -> str:
-        """The label that was given."""
-        return str(self.main["classes"][self.main["label"][row]])
-
-    def kind(self, row: int) -> str:
-        """ok, mislabelled or ood."""
-        from graylearn.audit.kinds import KINDS
-
-        return KINDS[int(self.main["kind"][row])]
-
-    def evidence(self, row: int) -> dict[str, Any]:
+    def evidence(self, name: str) -> dict[str, Any]:
         """What speaks against a sample."""
-        from graylearn.audit.kinds import LEVELS
-
-        main, suggested = self.main, self.main["suggested"][row]
+        row = self.row(name)
+        suggested = None if row["suggested"] is None else str(row["suggested"])
         return {
-            "id": self.ids[row],
-            "label": self.label(row),
-            "kind": self.kind(row),
-            "level": None if main["level"] is None else LEVELS[int(main["level"][row])],
-            "score": main["score"][row] / main["scale"],
-            "confidence_in_label": main["confidence"][row] / main["scale"],
-            "suggested": None if suggested < 0 else main["classes"][suggested],
-            "because": main["because"][row] if main["because"] else None,
-            "likely": self._likely(row),
+            "id": name,
+            "label": str(row["label"]),
+            "kind": row["kind"],
+            "level": row["level"],
+            "score": round(row["score"], 4),
+            "confidence_in_label": round(row["confidence"], 4),
+            "suggested": suggested,
+            "because": row["because"] or None,
+            "likely": self._likely(name),
         }
 
-    def _beside(self, what: str, row: int, count: int) -> list[list[int]]:
+    def _beside(self, what: str, name: str, count: int) -> list[list[int]]:
         """What stands beside a sample, by the names of its columns; empty where nothing does."""
-        found, index = self.main["beside"][what] or {"of": ()}, self.main["index"][row]
+        found, index = self.main["beside"][what] or {"of": ()}, self._index.get(name)
         if index not in found["of"]:
             return []
         at = found["of"].index(index)
-        return [found[name][at * count :][:count] for name in ("classes", "chance", "index") if name in found]
+        return [found[each][at * count :][:count] for each in ("classes", "chance", "index") if each in found]
 
-    def _likely(self, row: int) -> dict[str, float]:
+    def _likely(self, name: str) -> dict[str, float]:
         """The most probable classes, by views that at best did not see its label."""
         found = self.main["beside"]["likely"]
-        both = self._beside("likely", row, found["count"] if found else 0)
+        both = self._beside("likely", name, found["count"] if found else 0)
         return {self.main["classes"][k]: chance / 1000 for k, chance in zip(*both, strict=True)}
 
-    def nearest(self, row: int) -> list[dict[str, str]]:
+    def nearest(self, name: str) -> list[dict[str, str]]:
         """The samples most like it, and their labels, as far as the report lists them."""
-        found = self._beside("nearest", row, self.main["beside"]["compared"])
-        listed = self.main["index"]
-        rows = [listed.index(each) for each in (found[0] if found else ()) if each in listed]
-        return [{"id": self.ids[each], "label": self.label(each)} for each in rows]
+        found = self._beside("nearest", name, self.main["beside"]["compared"])
+        names = [self._names[each] for each in (found[0] if found else ()) if each in self._names]
+        return [{"id": each, "label": str(self.rows[each]["label"])} for each in names]
 
-    def content(self, row: int) -> tuple[Any, tuple[str, bytes] | None]:
+    def content(self, name: str) -> tuple[Any, tuple[str, bytes] | None]:
         """(what a sample is, in words; its picture as format and bytes)."""
-        about, index = self.main["previews"], self.main["index"][row]
+        about, index = self.main["previews"], self._index.get(name)
         if index not in about["index"]:
             return None, None
         block, at = divmod(about["index"].index(index), about["block"])
@@ -327,6 +327,6 @@ class _Shown:
         if item[0] == "image":
             head, _, code = item[1].partition(";base64,")
             return "a picture", (head.removeprefix("data:image/"), base64.b64decode(code))
-        return (
-            item[1] if item[0] == "text" else dict(zip(about["columns"][item[1]], item[2], strict=True))
-        ), None
+        if item[0] == "text":
+            return item[1], None
+        return dict(zip(about["columns"][item[1]], item[2], strict=True)), None

@@ -5,17 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from graylearn.cli.errors import plain
-from graylearn.errors import counted, first_few, shortened
-
-if TYPE_CHECKING:
-    from graylearn.runs.predict import Answered
+from graylearn.errors import counted, first_few, one_line, shortened
 
 MEANING = {
     "ok": "not flagged",
@@ -45,7 +41,7 @@ def _table(words: Sequence[str], numbers: Sequence[str], title: str | None = Non
     """An empty table: columns of words, then columns of numbers."""
     table = Table(title=title)
     for name in words:
-        table.add_column(Text(plain(name)), overflow="fold")
+        table.add_column(Text(one_line(name)), overflow="fold")
     for name in numbers:
         table.add_column(name, justify="right")
     return table
@@ -53,7 +49,7 @@ def _table(words: Sequence[str], numbers: Sequence[str], title: str | None = Non
 
 def _say(out: Console, line: str, style: str | None = None) -> None:
     """One line, whatever is in it."""
-    out.print(plain(line), markup=False, soft_wrap=True, style=style)
+    out.print(one_line(line), markup=False, soft_wrap=True, style=style)
 
 
 def show_run(summary: dict[str, Any], *, with_data_notes: bool = False) -> None:
@@ -114,7 +110,7 @@ def _show_samples(
         return
     table = _table([heading for heading, _ in columns], ["score"], title)
     for row in rows:
-        words = [plain(KIND_WORDS.get(row[name], row[name])) for _, name in columns]
+        words = [one_line(KIND_WORDS.get(row[name], row[name])) for _, name in columns]
         words[1:] = map(shortened, words[1:])  # of an id, which may be copied, all
         table.add_row(*map(Text, words), f"{row['score']:.3f}")
     out.print(table)
@@ -126,17 +122,17 @@ def _near(path: str) -> str:
     return relative if len(relative) < len(path) else path
 
 
-def show_predictions(answered: Answered, out: Path) -> None:
+def show_predictions(answered: dict[str, Any], out: Path) -> None:
     """How many samples were given each class, and how many none."""
     printed = console()
-    table = _table(["class"], ["samples"], counted(answered.samples, "sample"))
-    largest = answered.classes.most_common()
+    table = _table(["class"], ["samples"], counted(answered["samples"], "sample"))
+    largest = answered["classes"].most_common()
     for name, count in largest[:20]:
-        table.add_row(Text(plain(str(name))), f"{count:,}")
+        table.add_row(Text(one_line(str(name))), f"{count:,}")
     if len(largest) > 20:
         table.add_row(f"{len(largest) - 20} more", f"{sum(count for _, count in largest[20:]):,}")
-    if answered.none_of_these is not None:
-        table.add_row(Text("none of these", style="italic"), f"{answered.none_of_these:,}")
+    if answered["none_of_these"] is not None:
+        table.add_row(Text("none of these", style="italic"), f"{answered['none_of_these']:,}")
     printed.print(table)
     _say(printed, f"written to {out}")
 

@@ -86,7 +86,7 @@ class FoundLater:
 
     def audit(self) -> Audit | None:
         """The verdict on the training set; None where none is wanted."""
-        return self.pipeline.audited(self.fitted)
+        return self.fitted.audit or self.pipeline.audited(self.fitted.trained)
 
     def reference(self, audit: Audit | None) -> dict[str, NDArray[np.float64]]:
         """What unsuspected training samples look like, and how new ones score; see `ood_score` and

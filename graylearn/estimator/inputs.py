@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -33,24 +34,18 @@ _PLAIN: dict[str, type] = {"b": np.bool_, "i": np.int64, "u": np.uint64}
 _LABELS = "give one label per sample, in one axis, and not the name of a column"
 
 
+@dataclass(eq=False)
 class InputEncoder:
     """How samples become what the network reads, learned from the training set."""
 
-    def __init__(
-        self,
-        kind: Literal["rows", "images"],
-        shape: tuple[int, ...],
-        table: TableEncoder | None = None,
-        names: tuple[str, ...] = (),
-    ) -> None:
-        self.kind: Literal["rows", "images"] = kind
-        """`rows` of features or `images`."""
-        self.shape = shape
-        """Of one sample as the network reads it: (D,) or (C, H, W)."""
-        self.table = table
-        """The encoder of rows; None for images."""
-        self.names = names
-        """The columns as the encoder knows them; new rows have them in this order, as was checked."""
+    kind: Literal["rows", "images"]
+    """`rows` of features or `images`."""
+    shape: tuple[int, ...]
+    """Of one sample as the network reads it: (D,) or (C, H, W)."""
+    table: TableEncoder | None = None
+    """The encoder of rows; None for images."""
+    names: tuple[str, ...] = ()
+    """The columns as the encoder knows them; new rows have them in this order, as was checked."""
 
     @classmethod
     def fitted(

@@ -36,7 +36,6 @@ from graylearn.estimator.networks import (
     logits_of,
     member_seeds,
 )
-from graylearn.estimator.refine import LEAST_CLASSES, know_more, soft_targets
 from graylearn.estimator.trainset import TrainingSet
 from graylearn.methods import Method
 from graylearn.methods.base import Softened
@@ -49,6 +48,14 @@ from graylearn.training.loop import Callback
 
 STACKED, SINGLE = 4, 2
 """Folds whose networks are trained as one stack, and folds that each take a training of their own."""
+
+LEAST_CLASSES = 4
+"""With fewer classes labels that are wrong at random hardly move the border between them, and on four such
+cells no way to refine was better than the labels as they are."""
+LEAST_ERRORS = 1.5
+"""By how many standard errors the views must say the given labels better than the own networks alone."""
+CLASS_SHARE = 0.1
+"""Of the samples that bear a label, the share whose weight the class keeps at least."""
 
 MOST_BELIEFS = 100_000_000
 """Numbers of 4 bytes that the second fit of a set in parts holds, one for each sample and class."""
@@ -165,7 +172,7 @@ class Pipeline:
             first.model, first.preparation, epochs, history,
             trained=first.history, members=members, plan=plan,
         )  # fmt: skip
-        found = self.audited(fitted) if self.refine else None
+        found = self.audited(first.history) if self.refine else None
         if found is None:
             return fitted
         fitted = replace(fitted, audit=found)
@@ -174,18 +181,13 @@ class Pipeline:
             "refined", lambda: self._fit_again(fitted, self.second_fit(found, goes_on=goes_on))
         )
 
-    def audited(self, fitted: PipelineResult) -> Audit | None:
-        """The audit of what `run` learned from; None where none is wanted."""
-        if self.audit is None or fitted.audit is not None:
-            return fitted.audit
-        return self._kept_audit(fitted.trained)
+    def audited(self, history: History | None) -> Audit | None:
+        """The audit of the user's samples, see `judge`; None where none is wanted."""
+        return None if self.audit is None else self.stages.keep("audit", lambda: self.judge(history))
 
     def audit_only(self) -> Audit:
         """The audit without a fit, unless it reads the history of the first."""
-        by_history = self.audit == "history"
-        return self._kept_audit(self.train(self.first_fit())[0].history if by_history else None)
-
-    def _kept_audit(self, history: History | None) -> Audit:
+        history = self.train(self.first_fit())[0].history if self.audit == "history" else None
         return self.stages.keep("audit", lambda: self.judge(history))
 
     def first_fit(self, network: nn.Module | None = None) -> PlannedFit:
@@ -370,3 +372,42 @@ class PartsPipeline(Pipeline):
 def _unless_even(weight: Floats) -> Floats | None:
     """Weights that are all equal weigh nothing."""
     return weight if (weight != weight[0]).any() else None
+
+
+# -- beliefs: a sample that seems mislabelled is taught as what it looks like, one that belongs to no class
+#    counts less, and the rest stay as they are --------------------------------------------------------------
+
+
+def know_more(views: Floats, own: Floats, label: NDArray[np.int64]) -> bool:
+    """Whether the pooled views (N, K) know more of the samples than networks of the own kind (N, K) do.
+
+    Both were asked about labels that they had not seen. Wrong labels disagree with everyone alike, so that
+    agreement with the given labels, the wrong ones included, tells who is nearer to the truth. A fit on what
+    the views believe comes out about as good as they are: where they know no more than the network finds by
+    itself in the labels as they are, there is nothing to gain and something to lose.
+    """
+    difference = (views.argmax(axis=1) == label).astype(np.float64) - (own.argmax(axis=1) == label)
+    error = float(difference.std()) / np.sqrt(len(label))
+    return bool(difference.mean() > LEAST_ERRORS * error)
+
+
+def soft_targets(audit: Audit) -> tuple[Floats, Floats]:
+    """(targets (N, K), weights (N,)) for the second fit.
+
+    The target is what the audit believes of the class, the weight the chance that the sample has one.
+    """
+    weight = 1.0 - audit.foreign
+    target = audit.beliefs / np.maximum(audit.beliefs.sum(axis=1, keepdims=True), 1e-12)
+    return keep_classes_alive(audit, target, weight)
+
+
+def keep_classes_alive(audit: Audit, target: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """The same, but a class that would be left with next to nothing keeps its least suspected samples."""
+    target, weight = target.copy(), weight.copy()
+    for k in np.unique(audit.label):
+        members = np.flatnonzero(audit.label == k)
+        needed = max(1, int(np.ceil(CLASS_SHARE * len(members))))
+        if (weight * target[:, k]).sum() < needed:
+            kept = members[np.argsort(audit.posterior[members], kind="stable")[:needed]]
+            target[kept], weight[kept] = np.eye(target.shape[1])[k], 1.0
+    return target, weight

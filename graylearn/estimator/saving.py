@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import safetensors.torch
@@ -24,24 +26,21 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+import graylearn
 from graylearn.audit import Audit
 from graylearn.data.atomic import checksum, replacing, signature, standing, write_text
 from graylearn.data.batches import Augment, PixelScale, Preparation
 from graylearn.data.samples import plain_classes
 from graylearn.data.written import writing
-from graylearn.errors import FULL, CheckpointError, warn
-from graylearn.estimator.card import CARD, card
-from graylearn.estimator.fitted import FittedClassifier
+from graylearn.errors import FULL, CheckpointError, first_few, warn
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.estimator.models import ModelNetwork
 from graylearn.estimator.networks import build_network, wide
-from graylearn.estimator.rejection import check_reference
+from graylearn.estimator.rejection import check_reference, limit_at
 from graylearn.methods import METHODS
 from graylearn.nets import MLP
 from graylearn.training import History, OptimizerSettings
 from graylearn.training.checkpoint import DAMAGED, pack, plain, unpack
-
-Kind = TypeVar("Kind", bound=FittedClassifier)
 
 _PLAIN = {"n_features_in_": int, "n_iter_": int, "members_": int, "refined_": bool}
 """What model.json holds as it is, and its type."""
@@ -52,9 +51,8 @@ _LONGEST = 1 << 12
 _NETWORK, _REFERENCE = "network.", "reference."
 
 
-def save_classifier(classifier: FittedClassifier, path: str | Path) -> None:
+def save_classifier(classifier: Any, path: str | Path) -> None:
     """Write the fitted classifier to the folder `path`, in place of one that was saved there."""
-    _check_is_saved(classifier)
     folder = Path(path)
     try:
         with writing(folder, "classifier", folder=True) as partial:
@@ -67,9 +65,13 @@ def save_classifier(classifier: FittedClassifier, path: str | Path) -> None:
         ) from error
 
 
-def write_classifier(classifier: FittedClassifier, folder: Path) -> None:
+def write_classifier(classifier: Any, folder: Path) -> None:
     """Write the fitted classifier to an empty folder."""
-    _check_is_saved(classifier)
+    if isinstance(classifier.network_, ModelNetwork):
+        raise CheckpointError(
+            "trees and other models of scikit-learn are saved as code alone, which loading would execute: "
+            "keep this classifier with joblib.dump, and load it only where you trust the file"
+        )
     tensors = {_NETWORK + name: value for name, value in classifier.network_.state_dict().items()}
     tensors |= {_REFERENCE + name: torch.from_numpy(value) for name, value in classifier.reference_.items()}
     with replacing(folder / _WEIGHTS) as partial:
@@ -84,15 +86,7 @@ def write_classifier(classifier: FittedClassifier, folder: Path) -> None:
     write_text(folder / CARD, card(classifier))
 
 
-def _check_is_saved(classifier: FittedClassifier) -> None:
-    if isinstance(classifier.network_, ModelNetwork):
-        raise CheckpointError(
-            "trees and other models of scikit-learn are saved as code alone, which loading would execute: "
-            "keep this classifier with joblib.dump, and load it only where you trust the file"
-        )
-
-
-def _content(classifier: FittedClassifier, folder: Path) -> dict[str, Any]:
+def _content(classifier: Any, folder: Path) -> dict[str, Any]:
     """What model.json tells of the classifier and of the files beside it."""
     saved, unsaved = parameters_to_json(classifier.get_params(deep=False))
     scale = classifier.preparation_.scale
@@ -112,7 +106,7 @@ def _content(classifier: FittedClassifier, folder: Path) -> dict[str, Any]:
     }
 
 
-def load_classifier(kind: type[Kind], path: str | Path, given: dict[str, Any]) -> Kind:
+def load_classifier(kind: Any, path: str | Path, given: dict[str, Any]) -> Any:
     """Read what `save_classifier` wrote. `given` are parameters instead of the saved ones."""
     folder = standing(Path(path))
     manifest = _read_manifest(folder)
@@ -128,7 +122,7 @@ def load_classifier(kind: type[Kind], path: str | Path, given: dict[str, Any]) -
         ) from error
 
 
-def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: dict[str, Any]) -> Kind:
+def _restored(kind: Any, folder: Path, manifest: dict[str, Any], given: dict[str, Any]) -> Any:
     """The classifier of the files, once each is known to be the one that model.json tells of."""
     unsaved = [name for name in manifest["unsaved"] if name not in given]
     if "network" in unsaved:
@@ -141,8 +135,8 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
             f"{', '.join(unsaved)} could not be saved and took the default: pass it to load to fit again",
             UserWarning,
         )
-    parameters = parameters_from_json(manifest["parameters"]) | given
-    classifier: Kind = cast("Any", kind)(**parameters)
+    saved = {str(name): _unpacked(value) for name, value in manifest["parameters"].items()}
+    classifier = kind(**(saved | given))
     for name, written in manifest["files"].items():
         if name not in (_WEIGHTS, _HISTORY, *_AUDITED) or signature(folder / name) != written:
             raise CheckpointError(f"{folder / name} is damaged, its bytes are not the ones that were written")
@@ -165,7 +159,7 @@ def _restored(kind: type[Kind], folder: Path, manifest: dict[str, Any], given: d
     return classifier
 
 
-def _check_columns(classifier: FittedClassifier) -> None:
+def _check_columns(classifier: Any) -> None:
     """Refuse names of columns that do not belong to what is read from them."""
     encoder = classifier.encoder_
     if (encoder.kind == "images") != (encoder.table is None):
@@ -181,7 +175,7 @@ def _check_columns(classifier: FittedClassifier) -> None:
         raise CheckpointError("the features of the encoder do not fit the network")
 
 
-def _network_of(classifier: FittedClassifier, weights: dict[str, torch.Tensor], folder: Path) -> nn.Module:
+def _network_of(classifier: Any, weights: dict[str, torch.Tensor], folder: Path) -> nn.Module:
     """The network that answers, with its weights.
 
     One by name is described without memory and takes the tensors of the file, whatever size it claims to be.
@@ -234,7 +228,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _kinds() -> dict[str, Callable[..., Any]]:
-    """What may be a parameter beside plain values, by the name that it is saved under."""
+    """Types of parameters beside plain values, by the name that they are saved under."""
     return {"optimizer": OptimizerSettings, "augment": Augment, **METHODS}
 
 
@@ -259,17 +253,125 @@ def _packed(value: Any) -> Any:
     return pack(value, None)
 
 
-def parameters_from_json(saved: Any) -> dict[str, Any]:
-    """The parameters that `to_json` could hold."""
-    if not isinstance(saved, dict):
-        raise CheckpointError("the saved parameters are not a table of names and values")
-    return {str(name): _made(value) for name, value in saved.items()}
+def _unpacked(value: Any) -> Any:
+    """The parameter that was packed as `value`."""
+    if isinstance(value, dict) and "is" in value:
+        return _kinds()[value["is"]](**unpack(value["fields"], {}))
+    return unpack(value, {})
 
 
-def _made(value: Any) -> Any:
-    try:
-        if isinstance(value, dict) and "is" in value:
-            return _kinds()[value["is"]](**unpack(value["fields"], {}))
-        return unpack(value, {})
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"a saved parameter cannot be read ({error})") from error
+# -- the card: data, audit, measures and limits for people, in Markdown --------------------------------------
+
+CARD = "model-card.md"
+_MOST = 50
+"""Classes and columns that are named."""
+_SPEAKING = re.compile(r"^[-+=]|_|[:;](?=\S)|(?<=\w)\.(?=[^\W\d])|[^\w\s.,:;()'%+/=-]")
+"""Characters that mean something to Markdown or HTML where they stand: a dot between letters makes a link of
+www.example.com, a colon one of https://example.com."""
+
+
+def card(classifier: Any) -> str:
+    """The card as Markdown; names of classes and columns are text in it, whatever they hold."""
+    sections = {
+        "Data": _data(classifier),
+        "Audit of the training set": _audit(classifier),
+        "Measures": _measures(classifier),
+        "Limits": _limits(classifier),
+    }
+    body = [f"## {title}\n\n" + "\n".join(lines) for title, lines in sections.items()]
+    return "\n\n".join([f"# Model card\n\n{_model(classifier)}", *body]) + "\n"
+
+
+def as_text(value: Any, longest: int = 80) -> str:
+    """A name as text that Markdown and HTML show as it is, on one line."""
+    text = str(value).encode("utf-8", "backslashreplace").decode()
+    text = " ".join("".join(" " if unicodedata.category(each)[0] in "CZ" else each for each in text).split())
+    text = text if len(text) <= longest else text[: longest - 1] + "…"
+    return _SPEAKING.sub(lambda found: f"&#{ord(found[0])};", text)
+
+
+def _model(classifier: Any) -> str:
+    network = (
+        classifier.network if isinstance(classifier.network, str) else type(classifier.network_).__name__
+    )
+    method: Any = classifier.method_
+    name = method if isinstance(method, str) else type(method).__name__
+    members = f", a committee of {classifier.members_}" if classifier.members_ > 1 else ""
+    return (
+        f"A `GrayClassifier` of graylearn {graylearn.__version__}: method {as_text(name)}, network "
+        f"{as_text(network)}{members}, {classifier.n_iter_} epochs"
+        f"{', fitted again on what the audit believes' if classifier.refined_ else ''}."
+    )
+
+
+def _data(classifier: Any) -> list[str]:
+    encoder, count = classifier.encoder_, len(classifier.classes_)
+    labels = classifier.history_.targets.cpu().numpy()
+    if encoder.kind == "images":
+        channels, height, width = encoder.shape
+        kind = f"images of {height} x {width} pixels, {channels} channels"
+    else:
+        kind = f"rows of {classifier.n_features_in_} columns, {encoder.shape[0]} features once encoded"
+    lines = [f"{len(labels)} samples of {count} classes; {kind}.", "", "| class | samples | suspected |"]
+    lines.append("|---|---:|---:|")
+    samples = np.bincount(labels, minlength=count)
+    suspected = None
+    if classifier.audit_ is not None:
+        suspected = np.bincount(labels[classifier.audit_.suspected], minlength=count)
+    for k, name in enumerate(classifier.classes_[:_MOST].tolist()):
+        flagged = "not audited" if suspected is None else suspected[k]
+        lines.append(f"| {as_text(name)} | {samples[k]} | {flagged} |")
+    if count > _MOST:
+        lines.append(f"| and {count - _MOST} more | {samples[_MOST:].sum()} | |")
+    names = getattr(classifier, "feature_names_in_", None)
+    if names is not None:
+        lines += ["", f"Columns: {first_few([as_text(name) for name in names], _MOST, '; ')}."]
+    return lines
+
+
+def _audit(classifier: Any) -> list[str]:
+    if classifier.audit_ is None:
+        return ["None was made: nobody looked for samples that do not belong."]
+    # verdicts on single samples are in audit/table.csv
+    return [f"- {as_text(line, 1000)}" for line in classifier.audit_.summary(top=0).split("\n")]
+
+
+def _measures(classifier: Any) -> list[str]:
+    lines = ["Of the training set alone, against labels of which some may be wrong:", ""]
+    history, audit = classifier.history_, classifier.audit_
+    if len(history.predicted):
+        seen = ~np.isnan(history.label_confidence[-1])
+        right = history.predicted[-1] == history.targets.cpu().numpy()
+        lines.append(
+            f"- predicted as labelled in the last epoch of the first fit: {np.mean(right[seen]):.1%}"
+        )
+    if audit is not None and audit.mode == "held-out":
+        right = audit.probabilities.argmax(axis=1) == audit.label
+        lines.append(
+            f"- predicted as labelled by views that leave the sample's own label out: {right.mean():.1%}"
+        )
+        if audit.suspected.any() and audit.keep.any():
+            lines.append(f"- the same of samples that are not suspected: {right[audit.keep].mean():.1%}")
+    for share in (0.95, 0.99):
+        limit = limit_at(share, classifier.reference_["quantiles"], "reject_at")
+        told = f"{limit:.3g}" if np.isfinite(limit) else "none, because too few samples were seen"
+        lines.append(f"- `ood_score` beyond which `reject_at={share}` answers none of the classes: {told}")
+    return lines
+
+
+def _limits(classifier: Any) -> list[str]:
+    audit = classifier.audit_
+    lines = [
+        "- No test set was seen. Measure it on samples whose labels you trust before it decides anything.",
+        "- It knows the classes above alone. Samples of no class are told by `ood_score` only as far as they "
+        "look unlike the training samples; `reject_at` keeps its share only for samples like those.",
+        "- Probabilities were not calibrated on samples kept aside.",
+    ]
+    if audit is not None and audit.suspected.any() and not classifier.refined_:
+        instead = "the second fit promised no gain" if classifier.refine else "`refine=True` weighs them"
+        lines.append(f"- The suspected samples were learned from like all others: {instead}.")
+    if audit is not None and audit.overlap == "possible":
+        lines.append("- Classes were taken to overlap: labels mistaken for one another may not be suspected.")
+    if len(classifier.classes_) == 2:
+        lines.append("- With two classes the Gray loss is cross entropy.")
+    return lines

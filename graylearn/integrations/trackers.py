@@ -13,7 +13,6 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from graylearn.errors import MissingExtraError
 from graylearn.lazy import require
 from graylearn.training import Callback, EpochEnd
 
@@ -21,7 +20,9 @@ from graylearn.training import Callback, EpochEnd
 def to_tensorboard(writer: Any = "runs") -> Callback:
     """Log to a `SummaryWriter`, or to one made for this folder."""
     if isinstance(writer, str | Path):
-        writer = _imported("torch.utils.tensorboard", "tensorboard").SummaryWriter(str(writer))
+        from torch.utils.tensorboard import SummaryWriter
+
+        writer = SummaryWriter(str(writer))
 
     def log(end: EpochEnd) -> None:
         for name, value in _numbers(end).items():
@@ -39,19 +40,9 @@ def to_mlflow(client: Any = None) -> Callback:
 
 def to_wandb(run: Any = None) -> Callback:
     """Log to a run of Weights & Biases; without one, to that of `wandb.init()`."""
-    told = _imported("wandb", "wandb").init() if run is None else run
+    told = importlib.import_module("wandb").init() if run is None else run
     return lambda end: told.log(_numbers(end), step=end.epoch)
 
 
 def _numbers(end: EpochEnd) -> dict[str, float]:
     return {name: float(value) for name, value in end.row.items() if name != "epoch"}
-
-
-def _imported(module: str, package: str) -> Any:
-    """A module that no extra of ours brings."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            f"{package} is not installed; install it with: pip install {package}"
-        ) from error

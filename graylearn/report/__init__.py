@@ -5,9 +5,15 @@ from typing import TYPE_CHECKING
 from graylearn.lazy import getter
 
 if TYPE_CHECKING:
-    from graylearn.report.data import Preview, ReportData
+    from graylearn.report.data import (
+        Preview,
+        ReportData,
+        image_preview,
+        preview_samples,
+        row_preview,
+        text_preview,
+    )
     from graylearn.report.decisions import Decision, read_decisions
-    from graylearn.report.previews import image_preview, preview_samples, row_preview, text_preview
     from graylearn.report.write import write_report
 
 __all__ = [
@@ -23,9 +29,8 @@ __all__ = [
 ]
 
 _NAMES = {
-    "data": ("Preview", "ReportData"),
+    "data": ("Preview", "ReportData", "image_preview", "preview_samples", "row_preview", "text_preview"),
     "decisions": ("Decision", "read_decisions"),
-    "previews": ("image_preview", "preview_samples", "row_preview", "text_preview"),
     "write": ("write_report",),
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from graylearn.array_types import Floats, Ints
 from graylearn.data.column_kinds import as_numbers, kind_of, split_kind
 from graylearn.errors import DataError
-from graylearn.report.data import ReportData
+from graylearn.report.data import ReportData, cell_text
 
 COMPARED = 3
 """Likely classes, nearest samples and typical samples of a class that are shown."""
@@ -159,14 +159,10 @@ def _two_dimensions(x: Floats, label: Ints, trusted: NDArray[np.bool_]) -> Float
 
 ODDEST = 6
 """Columns that are shown first."""
-VALUE_LENGTH = 120
-"""Characters of one value of a row that are embedded."""
 MAX_COLUMNS = 500
 """Columns that are looked at."""
 MAX_MIDDLES = 50_000
 """Middles, of a class in a column, up to which they are embedded."""
-Classes: TypeAlias = list[tuple[Ints, Ints]]
-"""The rows of each class, and those that its middles are made of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,16 +193,14 @@ def odd_columns(
     table = table.iloc[:, :MAX_COLUMNS]
     if not table.shape[1] or num_classes * table.shape[1] > MAX_MIDDLES:
         return None
-    ends = np.cumsum(np.bincount(label, minlength=num_classes))
-    members = np.split(np.argsort(label, kind="stable"), ends[:-1])  # not anew in each column
-    trusted = [own[~suspected[own]] for own in members]
-    classes = [(own, rows if len(rows) else own) for own, rows in zip(members, trusted, strict=True)]
+    trusted = ~suspected | ~np.isin(label, label[~suspected])  # of a class of suspects alone, all
     middles, oddness = [], np.zeros(table.shape, dtype=np.float64)
     for column in range(table.shape[1]):
         values = table.iloc[:, column]
         x = _measured(values)
-        middle, oddness[:, column] = _words(values, classes) if x is None else _numbers(x, classes)
-        middles.append(middle)
+        found = _words(values, label, trusted) if x is None else _numbers(x, label, trusted)
+        middles.append([found[0].get(k, "") for k in range(num_classes)])
+        oddness[:, column] = found[1]
     return OddColumns(
         tuple(map(str, table.columns)),
         [list(row) for row in zip(*middles, strict=True)],
@@ -228,52 +222,33 @@ def _measured(values: pd.Series[Any]) -> Floats | None:
         return None  # lists, halves of characters and the like, of which nothing is learned
 
 
-def _numbers(x: Floats, classes: Classes) -> tuple[list[str], Floats]:
+def _numbers(x: Floats, label: Ints, trusted: NDArray[np.bool_]) -> tuple[dict[Any, str], Floats]:
+    """(median of each class as text, (N,) distance from it in spreads of the class)."""
     x = np.where(np.isfinite(x), np.clip(x, -1e150, 1e150), np.nan)
-    known = x[np.isfinite(x)]
-    overall = _spread(known) if len(known) else 0.0
-    middle, oddness = [], np.zeros(len(x))
-    for members, trusted in classes:
-        own = x[trusted][np.isfinite(x[trusted])]
-        if not len(own):
-            middle.append("")
-            continue
-        centre = float(np.median(own))
-        # A class of equal values has no spread of its own: a tenth of the column's keeps the scale sane.
-        spread = max(_spread(own), 0.1 * overall)
-        middle.append(cell_text(centre))
-        oddness[members] = np.abs(x[members] - centre) / spread if spread > 0 else 0.0
-    return middle, np.nan_to_num(oddness)
+    own = pd.Series(x).where(trusted).groupby(label)
+    apart = np.abs(x - own.transform("median"))
+    spread = _spread(apart.where(trusted).groupby(label).transform("median"), own.transform("std", ddof=0))
+    overall = _spread(np.nanmedian(np.abs(x - np.nanmedian(x))), np.nanstd(x)) if (x == x).any() else 0.0
+    # A class of equal values has no spread of its own: a tenth of the column's keeps the scale sane.
+    spread = np.maximum(spread, 0.1 * overall)
+    oddness = np.nan_to_num(np.divide(apart, spread, out=np.zeros(len(x)), where=spread > 0))
+    return {k: cell_text(centre) for k, centre in own.median().items()}, oddness
 
 
-def _spread(x: Floats) -> float:
-    """Median distance from the median, as a standard deviation; the standard deviation where that is zero."""
-    usual = 1.4826 * float(np.median(np.abs(x - np.median(x))))
-    return usual or float(np.std(x))
+def _spread(distance: Any, deviation: Any) -> Any:
+    """A median distance from the median as a standard deviation; that itself where the distance is zero."""
+    return np.where(distance > 0, 1.4826 * distance, deviation)
 
 
-def _words(values: pd.Series[Any], classes: Classes) -> tuple[list[str], Floats]:
+def _words(values: pd.Series[Any], label: Ints, trusted: NDArray[np.bool_]) -> tuple[dict[Any, str], Floats]:
+    """(commonest word of each class, (N,) by how many halvings the own word is rarer in the class)."""
     text = np.array([cell_text(value) for value in values], dtype=object)
-    names, codes = np.unique(text, return_inverse=True)
-    middle, oddness = [], np.zeros(len(text))
-    for members, trusted in classes:
-        if not len(trusted):
-            middle.append("")
-            continue
-        share = np.bincount(codes[trusted], minlength=len(names)) / len(trusted)
-        middle.append(str(names[np.where(names == "", 0.0, share).argmax()]))
-        if 2 * len(names) <= len(text):  # else nearly every row has a value of its own, which tells nothing
-            oddness[members] = np.log2(share.max() / np.maximum(share[codes[members]], 0.5 / len(trusted)))
-    return middle, oddness
-
-
-def cell_text(value: Any) -> str:
-    """A cell as a person would write it."""
-    if value is None or value is pd.NA or value is pd.NaT:
-        return ""
-    if isinstance(value, float | np.floating):
-        return "" if np.isnan(value) else f"{float(value):.6g}"
-    if isinstance(value, pd.Timestamp) and value == value.normalize():
-        value = value.date()  # a column of dates is read as midnights
-    text = str(value)
-    return text if len(text) <= VALUE_LENGTH else text[: VALUE_LENGTH - 1] + "…"
+    known = pd.Series(text[trusted]).groupby(label[trusted])
+    share = known.value_counts(normalize=True).sort_index()
+    named = share[share.index.get_level_values(1) != ""]
+    middle = {k: str(word) for k, word in named.groupby(level=0).idxmax()}
+    if 2 * len(set(text)) > len(text):  # nearly every row has a value of its own, which tells nothing
+        return middle, np.zeros(len(text))
+    most, least = share.groupby(level=0).max()[label].to_numpy(), 0.5 / known.size()[label].to_numpy()
+    own = share.reindex(pd.MultiIndex.from_arrays([label, text])).fillna(0.0).to_numpy()
+    return middle, np.log2(most / np.maximum(own, least))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,9 +25,8 @@ from graylearn.audit.kinds import shown_shares
 from graylearn.audit.verdict import DOUBTFUL
 from graylearn.data.labels import are_near
 from graylearn.errors import DataError
-from graylearn.report.beside import beside, needed, odd_columns, positions
-from graylearn.report.data import ReportData
-from graylearn.report.previews import MAX_PICTURES, preview_blocks
+from graylearn.report.beside import OddColumns, beside, needed, odd_columns, positions
+from graylearn.report.data import Preview, ReportData
 
 MAX_SAMPLES = 200_000
 """Samples listed in a page: all suspects come first, then those of the largest scores."""
@@ -38,6 +38,14 @@ CURVE_POINTS = 48
 """Points of a curve that are kept; a small line shows no more."""
 SCALE = 10_000
 """Scores and confidences are stored as whole multiples of 1 / SCALE."""
+
+
+MAX_PICTURES = 4_000
+"""Pictures embedded in a page."""
+MAX_PREVIEW_BYTES = 20_000_000
+"""Bytes that all previews of a page may take."""
+PREVIEWS_A_BLOCK = 1_000
+"""Previews that the page reads at once."""
 
 
 def build_payload(data: ReportData) -> tuple[dict[str, Any], list[str]]:
@@ -224,18 +232,10 @@ def _confusion(confusion: Any) -> list[int] | None:
     return [int(value) for value in np.stack([*cells, matrix[cells]], axis=1).reshape(-1)]
 
 
-def _log(rows: Sequence[Mapping[str, Any]] | None) -> dict[str, list[float | None]] | None:
-    """Columns of numbers; what is not a number in a row is null there, columns without any are left out."""
-    columns: dict[str, list[float | None]] = {}
-    for name in dict.fromkeys(name for row in rows or () for name in row):
-        values = [row.get(name) for row in rows or ()]
-        numbers = [
-            float(each) if isinstance(each, int | float | np.number) and math.isfinite(each) else None
-            for each in values
-        ]
-        if any(each is not None for each in numbers):
-            columns[str(name)] = numbers
-    return columns or None
+def _log(rows: Sequence[Mapping[str, Any]] | None) -> dict[str, list[float]] | None:
+    """Columns of numbers, NaN where a row has none."""
+    numbers = pd.DataFrame(list(rows or ())).select_dtypes("number")
+    return {str(name): numbers[name].astype(float).tolist() for name in numbers} or None
 
 
 def _curves(data: ReportData, wanted: NDArray[np.int64]) -> dict[str, Any] | None:
@@ -315,3 +315,79 @@ def copy_groups(data: ReportData) -> list[dict[str, Any]]:
             groups.append(group)
     groups.sort(key=lambda group: (not group["contradicting"], not group["test"], -len(group["indices"])))
     return groups[:MOST]
+
+
+# -- as JSON, and previews in blocks that the page reads one at a time ---------------------------------------
+
+_WHOLE = frozenset({int, bool, str, type(None)})
+"""Types in which nothing can be NaN: long lists of them need no second look."""
+
+
+def to_json(value: Any) -> str:
+    """JSON that cannot end the script element it stands in, whatever the text says."""
+    text = json.dumps(_finite(value), separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _finite(value: Any) -> Any:
+    """The same value with NaN and infinity as null, which is what JSON has for them."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple) and not _WHOLE.issuperset(map(type, value)):
+        return [_finite(part) for part in value]
+    return value
+
+
+def preview_blocks(
+    data: ReportData, wanted: NDArray[np.int64], odd: OddColumns | None
+) -> tuple[dict[str, Any], list[str]]:
+    """As many previews as the limits allow, in the order wanted; and what the page must know of them."""
+    indices: list[int] = []
+    items: list[str] = []
+    sets: dict[tuple[str, ...], int] = {}
+    left_out = size = pictures = 0
+    look = data.previews or (lambda _: None)
+    for done, index in enumerate(wanted.tolist()):
+        left_out = len(wanted) - done
+        if pictures >= MAX_PICTURES:
+            break
+        preview = look(index)
+        if preview is None:
+            continue
+        item = to_json(_item(preview, sets, [] if odd is None or preview.kind != "row" else odd.of(index)))
+        if size + len(item) > MAX_PREVIEW_BYTES:
+            break
+        pictures += preview.kind == "image"
+        size += len(item)
+        indices.append(index)
+        items.append(item)
+    else:
+        left_out = 0
+    blocks = [
+        f"[{','.join(items[start : start + PREVIEWS_A_BLOCK])}]"
+        for start in range(0, len(items), PREVIEWS_A_BLOCK)
+    ]
+    about = {
+        "index": indices,
+        "columns": [list(names) for names in sets],
+        "leftOut": left_out,
+        "block": PREVIEWS_A_BLOCK,
+        "pictures": pictures,
+        "odd": None if odd is None else {"names": list(odd.names), "middle": odd.middle},
+    }
+    return about, blocks
+
+
+def _item(preview: Preview, sets: dict[tuple[str, ...], int], oddest: list[list[Any]]) -> list[Any]:
+    """["image", address], ["text", text, left out] or ["row", which columns, values, left out, oddest]."""
+    if isinstance(preview.content, str):
+        if preview.kind == "image":
+            if not preview.content.startswith("data:image/"):
+                raise DataError("a picture's preview must be a data:image/ address: see image_preview")
+            return ["image", preview.content]
+        return ["text", preview.content, preview.left_out]
+    names = tuple(str(name) for name in preview.content)
+    which = sets.setdefault(names, len(sets))
+    return ["row", which, [str(value) for value in preview.content.values()], preview.left_out, oddest]

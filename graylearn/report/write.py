@@ -26,9 +26,8 @@ from graylearn.data import Samples
 from graylearn.data.inputs import as_dense, as_rows, as_samples
 from graylearn.data.written import writing
 from graylearn.errors import DataError
-from graylearn.report.data import ReportData
-from graylearn.report.payload import build_payload, counts
-from graylearn.report.previews import preview_samples, to_json
+from graylearn.report.data import ReportData, preview_samples
+from graylearn.report.payload import build_payload, counts, to_json
 
 SCRIPTS = (
     "base.js", "theme.js", "decisions.js", "csv.js", "next.js", "found.js", "charts.js", "confusion.js",

@@ -1,7 +1,10 @@
-"""`apply_decisions`: what a person decided in the report, carried out on the data, in the form it came in."""
+"""What becomes of the suspects of a run: `apply_decisions` carries out what a person decided in the report on
+the data, in the form they came in; `write_tasks` hands them to Label Studio or FiftyOne, to be decided there.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,17 +17,21 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from graylearn.data.atomic import write_json, write_text
 from graylearn.data.formats import FORMATS, NAMELESS, TABLES, Change, Origin, suffix_of
 from graylearn.data.labels import are_near
+from graylearn.data.read import read_file
+from graylearn.data.samples import Samples
+from graylearn.data.tables import ReadOptions
 from graylearn.data.written import check_writable, writing
-from graylearn.errors import CheckpointError, DataError, Hint, SettingsError, first_few, meant
+from graylearn.errors import CheckpointError, DataError, DataWarning, Hint, SettingsError, first_few, meant
 from graylearn.paths import matching
-from graylearn.report import Decision
-from graylearn.report.decisions import decisions_in
-from graylearn.runs.folder import RunFolder, check_unchanged, other_images
+from graylearn.report import decisions as tools
+from graylearn.report.decisions import Decision
+from graylearn.runs.folder import RunFolder, check_unchanged, options_of, other_images
 
 Suspects = Literal["keep", "drop", "suggested"]
-"""What becomes of an undecided suspect; `suggested` relabels it, or drops it where no class fits."""
+"""What happens to undecided suspects; `suggested` relabels them, or drops those that fit no class."""
 
 
 def read_recorded(folder: RunFolder) -> pd.DataFrame:
@@ -50,7 +57,7 @@ def read_recorded(folder: RunFolder) -> pd.DataFrame:
 
 
 def by_name(recorded: pd.DataFrame, decisions: list[Decision]) -> list[Decision]:
-    """The decisions under the names that the run has for their samples and classes.
+    """The decisions with the ids and class names of the run.
 
     A spreadsheet may have added blanks to a name, or decimals to a number, or taken away these or the zeros
     before it, and writes TRUE for True: that is the same sample or class where no other could be meant.
@@ -86,7 +93,7 @@ def by_name(recorded: pd.DataFrame, decisions: list[Decision]) -> list[Decision]
 
 
 def _bare(name: str) -> str:
-    """Without blanks around it; a whole number without decimals and zeros before it, a bool in lower case."""
+    """The name without surrounding blanks; numbers without leading zeros and decimals, bools in lowercase."""
     bare = name.strip()
     if bare.lower() in ("true", "false"):
         return bare.lower()
@@ -99,7 +106,7 @@ def _bare(name: str) -> str:
 def plan(
     recorded: pd.DataFrame, decisions: list[Decision], suspects: Suspects, *, only_sure: bool = False
 ) -> Change:
-    """Which samples stay, and whose label each of them gets; the decisions are those of `by_name`."""
+    """Which samples stay, and which sample each takes its label from; `decisions` come from `by_name`."""
     labels = recorded["label"].astype(object)
     first = labels.reset_index(drop=True).drop_duplicates()
     bearer = dict(zip(first, first.index, strict=True))
@@ -126,7 +133,7 @@ def plan(
 
 
 def _decided(recorded: pd.DataFrame, decisions: list[Decision]) -> NDArray[np.bool_]:
-    """(N,) which samples a person decided on."""
+    """(N,) whether a person decided on each sample."""
     return np.asarray(recorded.index.isin([decision.id for decision in decisions]))
 
 
@@ -153,9 +160,9 @@ def one_of_each(recorded: pd.DataFrame, decisions: list[Decision], change: Chang
 
 KIND = "cleaned dataset"
 Copies = Literal["keep", "keep-one"]
-"""What becomes of samples that are copies of one another."""
+"""What happens to copies."""
 FEW = 6
-"""Samples of a class from which on it is not lost without a question; of a smaller one it is told."""
+"""Smallest class that is never mostly lost without asking; the loss of a smaller one is only reported."""
 
 
 def apply_decisions(
@@ -189,7 +196,13 @@ def apply_decisions(
     saved = folder.source()
     origin = saved.origin
     recorded = read_recorded(folder)
-    given = decisions if isinstance(decisions, list) else [] if decisions is None else decisions_in(decisions)
+    given = (
+        decisions
+        if isinstance(decisions, list)
+        else []
+        if decisions is None
+        else tools.decisions_in(decisions)
+    )
     found = by_name(recorded, given)
     _check_same_run(found, recorded, folder.read_json(folder.summary).get("fingerprint"))
     undecided = ~_decided(recorded, found)
@@ -237,7 +250,7 @@ def apply_decisions(
 
 
 def data_name(run: str | Path) -> str:
-    """What the data of a run are called; a folder cannot be written to standard output."""
+    """File name for the cleaned data of a run on standard output; folders are refused."""
     folder = RunFolder(run)
     folder.check_finished()
     origin = folder.source().origin
@@ -249,7 +262,7 @@ def data_name(run: str | Path) -> str:
 
 
 def _check_same_run(decisions: list[Decision], recorded: pd.DataFrame, fingerprint: str | None) -> None:
-    """Refuse decisions that were made about other samples, which may have the same names: lines do."""
+    """Refuse decisions about samples of another run, which may have the same ids, such as line numbers."""
     for decision in decisions:
         if fingerprint is not None and decision.run is not None and decision.run.strip() != fingerprint:
             raise DataError(
@@ -264,7 +277,7 @@ def _check_same_run(decisions: list[Decision], recorded: pd.DataFrame, fingerpri
 
 
 def _check_losses(change: Change, ask: Callable[[str], bool] | None) -> None:
-    """Ask before most of a class goes on the word of the audit alone, which may not understand that class."""
+    """Ask before most of a class is lost to undecided suspects: the audit may misjudge that class."""
     labels = np.array(change.labels, dtype=object)
     new = labels[change.label_of]
     counts, left = Counter(change.labels), Counter(labels[np.array(change.keep) & (new == labels)])
@@ -302,7 +315,7 @@ def _check_form(target: Path, data: Path, origin: Origin) -> None:
 
 
 def _check_there(data: Path) -> None:
-    """Refuse data that cannot be found any more."""
+    """Refuse data that are no longer there."""
     if str(data) == NAMELESS:
         raise DataError(
             "the data were given from Python and are in no file: write them with save_to_disk;",
@@ -312,3 +325,91 @@ def _check_there(data: Path) -> None:
         raise DataError(
             f"{data}, which was audited, does not exist any more;", Hint("data", None, "if it was moved")
         )
+
+
+TASKS = "set of tasks"
+Tool = Literal["label-studio", "fiftyone"]
+
+
+def write_tasks(run: str | Path, out: str | Path, tool: Tool = "label-studio") -> dict[str, Any]:
+    """Write the suspects for a labelling tool; returns how many there are.
+
+    For Label Studio `out` is a file of tasks, the labelling interface beside it (.xml); for FiftyOne a folder
+    of metadata.json and samples.json.
+    """
+    folder, target = RunFolder(run), Path(out)
+    if tool == "label-studio" and target.suffix.lower() != ".json":
+        raise SettingsError(f"tasks are a .json file, not {target}: name it {target.with_suffix('.json')}")
+    folder.check_finished()
+    saved, settings = folder.source(), folder.settings()
+    origin, classes = saved.origin, list(map(str, saved.classes))
+    # of several annotators' labels the consensus was audited, which is a file of its own
+    settings = replace(
+        settings,
+        label=origin.columns.label or settings.label,
+        annotators=(),
+        separator=origin.separator,
+        encoding=origin.encoding,
+    )
+    if tool == "fiftyone" and origin.kind != "image":
+        raise SettingsError(f"FiftyOne shows images, and {origin.path} holds none: use tool label-studio")
+    of, beside = [origin.path, *folder.settings().reads], target.with_suffix(".xml")
+    for each in [target] if tool == "fiftyone" else [target, beside]:
+        check_writable(each, TASKS, folder=tool == "fiftyone", of=of)
+    recorded = read_recorded(folder)
+    ids = recorded.index.tolist()
+    check_unchanged(Path(origin.path), origin.form, ids, recorded.get("sha256"), saved.fingerprint)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # the run told it
+        look = _looks(origin, options_of(settings, 8, origin.split), ids)
+    at = {name: index for index, name in enumerate(ids)}
+    audit = pq.read_table(folder.audit_parquet).to_pandas()
+    suspects = audit[audit["suspected"]].sort_values("score", ascending=False, kind="stable")
+    rows = []
+    for row in suspects.to_dict("records"):
+        name = str(row["id"])
+        suggested = None if pd.isna(row["suggested"]) else str(row["suggested"])
+        shown = look(at[name])
+        rows.append({**row, "suggested": suggested, "data": shown, "path": shown.get("image")})
+    run_of = folder.read_json(folder.summary).get("fingerprint")
+    if tool == "fiftyone":
+        with writing(target, TASKS, folder=True, of=of) as partial:
+            write_json(partial / "metadata.json", tools.metadata(classes))
+            write_json(partial / "samples.json", tools.samples(rows, run_of))
+    else:
+        interface = tools.interface(classes, origin.kind)
+        with writing(beside, TASKS, of=of) as shown_by, writing(target, TASKS, of=of) as partial:
+            write_json(partial, tools.tasks(rows, run_of))
+            write_text(shown_by, interface + "\n")
+    return {"tasks": len(rows), "out": str(target.absolute())}
+
+
+def _looks(origin: Origin, options: ReadOptions, ids: list[str]) -> Callable[[int], dict[str, Any]]:
+    """What a person is shown of each sample, by index."""
+    if origin.kind == "image":
+        folder, images = origin.root, _images(origin, options, ids)
+        return lambda index: {"image": str(folder / images[index])}
+    x = read_file(origin.path, options)[0].x
+    if origin.kind == "text":
+        return lambda index: {"text": str(x[index])}
+
+    def row(index: int) -> dict[str, Any]:
+        values = x.iloc[index].to_dict() if isinstance(x, pd.DataFrame) else enumerate(np.ravel(x[index]))
+        cells = {str(name): "" if pd.isna(value) else str(value) for name, value in dict(values).items()}
+        return {"row": cells}
+
+    return row
+
+
+def _images(origin: Origin, options: ReadOptions, ids: list[str]) -> list[str]:
+    """(N,) image paths: the ids, or a column of the table that lists the images."""
+    if origin.form == "folder":
+        return ids
+    found = FORMATS[origin.form].read(Path(origin.path), options)
+    if isinstance(found, Samples):
+        raise SettingsError(
+            f"the images of {origin.path} are in no files of their own, which tools could show: "
+            "decide on them in the report"
+        )
+    paths: list[str] = np.delete(found.frame[origin.columns.path].to_numpy(), origin.left_out).tolist()
+    return paths

@@ -1,7 +1,7 @@
-"""`check`: a gate for builds. What is suspected, what of it was accepted before, is the rest too much.
+"""`check`: a gate for builds that fails if there are more new suspects than allowed.
 
-A suspect is known again by what it is and how it is labelled, not by its line: rows may move. Other programs
-are told in JSON, JUnit XML and SARIF, a build's page in Markdown.
+Accepted suspects are recognised by content and label, not by line, so rows may move. Results are written as
+JSON, JUnit XML and SARIF for other programs, and as Markdown for the page of a build.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from graylearn.data.remote import local
 from graylearn.data.samples import Samples
 from graylearn.data.written import writing
 from graylearn.errors import LONGEST, CheckpointError, SettingsError, counted
-from graylearn.estimator.card import plain
+from graylearn.estimator.saving import as_text
+from graylearn.runs.find import find
 from graylearn.runs.prepare import Prepared, files_of, prepare
 from graylearn.runs.progress import RunProgress
+from graylearn.runs.results import Found
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.start import find
-from graylearn.runs.verdicts import Found
 
 KIND, FORMAT = "file of accepted suspects", "graylearn accepted suspects"
 WORDS = {
@@ -57,27 +57,27 @@ NAMES = {
     "picture": "pictures that show little",
     "copy": "copies with the same label",
 }
-"""The same, where findings are counted and the kind alone would not tell."""
+"""Names of the kinds in counts, if the kind alone would not be clear."""
 FOUND = tuple(kind for kind in WORDS if kind != "copy")
-"""Those that are looked for without being asked: equal samples of one class may well be meant."""
+"""Kinds that always count; copies with the same label may be intended, so they count only if asked for."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One sample that something is wrong with."""
+    """One finding about one sample."""
 
     key: str
-    """What the sample is known again by."""
+    """Identifies the sample by content and label."""
     kind: str
     """One of WORDS."""
     id: str
-    """What the data call it."""
+    """Its id in the data."""
     line: int | None
-    """Where it stands in the file, where that is known."""
+    """Its line in the file, if known."""
     label: str
-    """As it is given."""
+    """Its given label."""
     suggested: str | None
-    """Another label that would fit; of a picture, what is odd about it."""
+    """Another label that would fit; for a picture, what is odd about it."""
     level: str
     """`sure` or `review`."""
     is_new: bool = True
@@ -85,7 +85,7 @@ class Problem:
 
     @property
     def known_by(self) -> str:
-        """What it was accepted by: the sample, and what is wrong with it."""
+        """Key under which it is accepted: the kind and the sample."""
         return f"{self.kind}:{self.key}"
 
     @property
@@ -103,28 +103,28 @@ class Checked:
     data: str
     """The file."""
     samples: int
-    """How many it holds."""
+    """Number of samples."""
     problems: tuple[Problem, ...]
     """The new ones first."""
     gone: int = 0
-    """Accepted ones that are no longer there."""
+    """Number of accepted findings that are no longer there."""
     allowed: int = 0
-    """New suspects that may be: samples, whatever is wrong with each."""
+    """Number of samples that may be new suspects."""
     kinds: tuple[str, ...] = FOUND
-    """What was looked for."""
+    """The kinds that count."""
     notes: tuple[str, ...] = ()
-    """What the audit could not judge, and why: what passes may only not have been told."""
+    """Notes of the audit, such as what it could not judge."""
     data_notes: tuple[str, ...] = ()
-    """What reading the data told."""
+    """Notes from reading the data."""
 
     @property
     def new(self) -> list[Problem]:
-        """Those that were not accepted before."""
+        """Findings that were not accepted before."""
         return [each for each in self.problems if each.is_new]
 
     @property
     def passes(self) -> bool:
-        """Whether no more samples are new suspects than may be."""
+        """Whether the number of new suspects is allowed."""
         return len(_samples(self.new)) <= self.allowed
 
     @property
@@ -138,12 +138,12 @@ class Checked:
 
 
 def _samples(problems: Sequence[Problem]) -> set[str]:
-    """The samples that something is wrong with."""
+    """Ids of the samples with findings."""
     return {each.id for each in problems}
 
 
 def _tally(problems: Sequence[Problem], noun: str) -> str:
-    """How many samples there are, and what is wrong with them."""
+    """The number of samples with findings, and of each kind, in words."""
     count, kinds = len(_samples(problems)), Counter(each.kind for each in problems)
     told = ", ".join(f"{kinds[kind]:,} {NAMES.get(kind, kind)}" for kind in WORDS if kinds[kind])
     if len(problems) > count:
@@ -209,7 +209,7 @@ def check(
 
 
 def accept(checked: Checked, path: str | Path, of: Iterable[str] = ()) -> Checked:
-    """Write all that was found to a file that further checks are compared with; gives it with nothing new.
+    """Write all findings to a file that later checks compare with; returns them as accepted.
 
     of: the paths of what was checked.
     """
@@ -222,7 +222,7 @@ def accept(checked: Checked, path: str | Path, of: Iterable[str] = ()) -> Checke
 
 
 def allowed_of(text: str, samples: int) -> int:
-    """How many samples `2%` or `10` allows, of a number of them."""
+    """The number of samples that `2%` or `10` allows."""
     try:
         value = float(text.strip().removesuffix("%"))
         is_share = text.strip().endswith("%")
@@ -256,7 +256,7 @@ def _accepted(path: str | Path | None) -> set[str]:
 
 
 def fingerprint(settings: RunSettings) -> str:
-    """Of the data and all that decides what is found in them."""
+    """Digest of the data and of everything that decides the findings."""
     parts = [graylearn.__version__, shipped().id, repr(settings)]
     for name in (settings.data, settings.test):
         if name:
@@ -265,7 +265,7 @@ def fingerprint(settings: RunSettings) -> str:
 
 
 def _kept(path: Path | None) -> Checked | None:
-    """What the cache has; None where it has nothing, or something that is damaged or of another version."""
+    """The cached result; None if there is none, or if it is damaged or of another version."""
     try:
         saved = {} if path is None else json.loads(path.read_text(encoding="utf-8"))
         return Checked(**{**saved, "problems": tuple(Problem(**each) for each in saved["problems"])})
@@ -274,7 +274,7 @@ def _kept(path: Path | None) -> Checked | None:
 
 
 def _problems(data: Prepared, found: Found) -> tuple[Problem, ...]:
-    """What is wrong with which sample, kind by kind."""
+    """All findings, ordered by kind."""
     wrong: dict[int, list[tuple[str, str | None, str]]] = {}
     for words, indices in found.pictures.items():
         for index in indices:
@@ -311,7 +311,7 @@ def _problems(data: Prepared, found: Found) -> tuple[Problem, ...]:
 
 
 def _keys(samples: Samples, hashes: Iterable[Any] | None) -> list[str]:
-    """(N,) what each sample is known again by: what it is, and its label."""
+    """(N,) a key of each sample, from content and label."""
     if hashes is not None:
         content = [str(each) for each in hashes]
     elif isinstance(samples.x, pd.DataFrame):
@@ -323,22 +323,22 @@ def _keys(samples: Samples, hashes: Iterable[Any] | None) -> list[str]:
 
 
 JUNIT, SARIF = "JUnit report", "SARIF log"
-"""The files, as the commands know them again."""
+"""Kinds of the files in the ledger of what was written."""
 SHOWN = 50
-"""New suspects that the summary lists; the others are counted."""
+"""New suspects listed in the summary; the others are counted."""
 
 
 def in_json(checked: Checked) -> dict[str, Any]:
-    """All that was found, as values that `json` writes."""
+    """All findings as values for JSON."""
     names = ("samples", "allowed", "gone", "problems", "notes", "data_notes")
     found = dataclasses.asdict(checked)
     return {"passes": checked.passes} | {name: found[name] for name in names}
 
 
 def junit(checked: Checked) -> str:
-    """One test per kind of finding; those with new ones fail where the check does.
+    """One test per kind of finding; those with new findings fail if the check does.
 
-    All that the schema of Ant's JUnit reports asks for is there, also what a check has nothing to say of.
+    Everything that the schema of Ant's JUnit reports requires is there, even if a check has nothing to say.
     """
     counts = dict.fromkeys(("errors", "skipped", "time", "id"), "0")
     suite = ElementTree.Element(
@@ -371,7 +371,7 @@ def junit(checked: Checked) -> str:
 
 
 def sarif(checked: Checked) -> str:
-    """A SARIF log of version 2.1.0, which code hosts show beside the lines of the file."""
+    """A SARIF 2.1.0 log, which code hosts show beside the lines of the file."""
     rules = [{"id": kind, "shortDescription": {"text": f"A sample {words}"}} for kind, words in WORDS.items()]
     driver = {"name": "graylearn", "version": graylearn.__version__, "rules": rules}
     run = {"tool": {"driver": driver}, "results": [_result(each, checked) for each in checked.problems]}
@@ -404,7 +404,7 @@ def _uri(problem: Problem, checked: Checked) -> str:
 
 
 def markdown(checked: Checked) -> str:
-    """For GITHUB_STEP_SUMMARY: the verdict, and what is new."""
+    """Markdown for GITHUB_STEP_SUMMARY: the verdict, and what is new."""
     mark = "✅" if checked.passes else "❌"
     lines = [f"### {mark} graylearn check", "", _text(checked.words), ""]
     notes = (*checked.notes, *checked.data_notes)
@@ -422,7 +422,7 @@ def markdown(checked: Checked) -> str:
 
 
 def write(checked: Checked, files: Mapping[str, Path | None], of: Iterable[str]) -> None:
-    """JUNIT and SARIF, each to its file; those without one are left out. of: what was checked."""
+    """Write JUNIT and SARIF, each to its file unless that is None. of: paths of what was checked."""
     for kind, path in files.items():
         if path is not None:
             with writing(path, kind, of=of) as partial:
@@ -430,12 +430,12 @@ def write(checked: Checked, files: Mapping[str, Path | None], of: Iterable[str])
 
 
 def _text(text: str) -> str:
-    """Text as it is, in which nothing is a link, a picture or the name of somebody to be told."""
-    return plain(text, LONGEST).replace("&#64;", "<code>&#64;</code>")  # in code alone nobody is called
+    """Text in which nothing is a link, a picture or a mention."""
+    return as_text(text, LONGEST).replace("&#64;", "<code>&#64;</code>")  # in code alone nobody is called
 
 
 def _printable(text: str) -> str:
-    """Without what XML cannot hold."""
+    """Text without characters that XML cannot hold."""
     return "".join(
         sign if sign.isprintable() or sign in "\n\t" else "\N{REPLACEMENT CHARACTER}" for sign in text
     )

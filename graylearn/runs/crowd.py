@@ -7,7 +7,7 @@ delimited text consensus.parquet), and all that follows reads these: the audit, 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,48 +26,36 @@ from graylearn.data.samples import Samples
 from graylearn.data.table_samples import find_columns, is_missing, without_columns
 from graylearn.data.tables import RawTable, ReadOptions
 from graylearn.errors import DataError, SettingsError, are, counted
-from graylearn.runs.folder import RunFolder
-from graylearn.runs.prepare import is_large, options_of, prepare
+from graylearn.runs.folder import RunFolder, options_of
+from graylearn.runs.prepare import is_large, prepare
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
 LABEL = "consensus"
-"""What the column of the consensus is called, where no column has that name yet."""
+"""Name of the consensus column, unless the data have a column of that name."""
 SAMPLE = ("sample", "id", "sample_id", "item", "item_id", "task")
 ANNOTATOR = ("annotator", "annotator_id", "worker", "worker_id", "rater", "user")
 GIVEN = ("label", "answer", "choice", "annotation")
-"""Names by which the columns of annotations in long form are known."""
-
-
-@dataclass(frozen=True)
-class Opinions:
-    """The data without their labels, and what each annotator said of the samples."""
-
-    table: RawTable
-    """The samples that somebody labelled, without the columns of labels."""
-    silent: int
-    """Samples that nobody labelled, which are left out."""
-    given: pd.DataFrame
-    """(N, A) one column per annotator, missing where one said nothing."""
+"""Column names recognised in annotations in long form."""
 
 
 def with_consensus(
     settings: RunSettings, folder: RunFolder, progress: RunProgress
 ) -> tuple[RunSettings, Crowd]:
-    """Settings that read the consensus as the label, and what the annotators say together.
+    """(settings that read the consensus as the label, the consensus itself).
 
     Views of samples that are held in memory are asked as well; of pixels they would learn little.
     """
-    found = opinions(settings)
-    left = len(found.given)
-    progress.say(f"{found.given.shape[1]} annotators labelled {left:,} samples")
-    if found.silent:
-        told = f"{counted(found.silent, 'sample')} without a label by any annotator"
-        progress.note(f"{told} {are(found.silent)} left out")
-    crowd = consensus(found.given)
+    table, answers, silent = opinions(settings)
+    progress.say(f"{answers.shape[1]} annotators labelled {len(answers):,} samples")
+    if silent:
+        told = f"{counted(silent, 'sample')} without a label by any annotator"
+        progress.note(f"{told} {are(silent)} left out")
+    crowd = consensus(answers)
     note_labels(crowd.classes, np.bincount(crowd.label[crowd.label != MISSING], minlength=len(crowd.classes)))
+    folder.begin(settings)
     reading = replace(settings, annotators=(), annotations=None, split=None, separator=None)
-    file, label, name = _written(found.table, crowd, settings, folder)
+    file, label, name = _written(table, crowd, settings, folder)
     reading = replace(reading, data=str(file), label=label, id=name, no_id=False)
     if is_large(settings) or is_large(reading):
         return reading, crowd
@@ -76,16 +64,15 @@ def with_consensus(
     if prepared.encoding.way != "pixels":
         with progress.working("asking views about the annotators' labels"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            kept = _kept(prepared.origin, len(found.given))
-            given, x = found.given.iloc[kept], prepared.train.x
-            crowd = consensus(given, X=x, id_like=settings.id_like)
-            _written(found.table.take(kept), crowd, settings, folder)
+            kept = _kept(prepared.origin, len(answers))
+            crowd = consensus(answers.iloc[kept], X=prepared.train.x, id_like=settings.id_like)
+            _written(table.take(kept), crowd, settings, folder)
     return reading, crowd
 
 
 def crowd_of_samples(crowd: Crowd, folder: RunFolder, origin: Origin) -> Crowd:
-    """What was said of the samples that were audited, under their names; and files of it for people: the
-    annotators, the worst first, and the samples where one more label is worth most."""
+    """The consensus restricted to the audited samples and with their ids; also writes annotators.csv, worst
+    first, and ask_again.csv, the samples for which one more label is worth most."""
     known = pq.read_table(folder.samples, columns=["id", "held_out"]).to_pandas()
     kept = _kept(origin, len(crowd.label))[~known["held_out"]]
     names = known["id"][~known["held_out"]].to_numpy(dtype=object)
@@ -96,18 +83,21 @@ def crowd_of_samples(crowd: Crowd, folder: RunFolder, origin: Origin) -> Crowd:
 
 
 def crowd_among(crowd: Crowd, index: NDArray[np.int64]) -> Crowd:
-    """What was said of some of the samples."""
+    """The consensus of some of the samples."""
     names = ("samples", "label", "probabilities")
     return replace(crowd, **{name: getattr(crowd, name)[index] for name in names})
 
 
 def _kept(origin: Origin, count: int) -> NDArray[np.int64]:
-    """(N,) the rows that are samples: images that cannot be read may be left out."""
+    """(N,) the rows that became samples: images that cannot be read are left out."""
     return np.setdiff1d(np.arange(count), np.array(origin.left_out, dtype=np.int64))
 
 
-def opinions(settings: RunSettings) -> Opinions:
-    """Read the data and what the annotators said of them."""
+def opinions(settings: RunSettings) -> tuple[RawTable, pd.DataFrame, int]:
+    """(the data without their labels, (N, A) what each annotator said, samples without any label).
+
+    Where an annotator said nothing of a sample the answer is missing.
+    """
     path = local(settings.data)
     options = _options(settings)
     table = _table(path, options)
@@ -124,13 +114,12 @@ def opinions(settings: RunSettings) -> Opinions:
     somebody = np.flatnonzero(~given.apply(is_missing).all(axis=1).to_numpy())
     if not len(somebody):
         raise DataError(f"no sample of {path} has a label by any annotator: name the columns that do")
-    return Opinions(
-        bare.take(somebody), len(given) - len(somebody), given.iloc[somebody].reset_index(drop=True)
-    )
+    answers = given.iloc[somebody].reset_index(drop=True)
+    return bare.take(somebody), answers, len(given) - len(somebody)
 
 
 def _options(settings: RunSettings) -> ReadOptions:
-    """How the data are read while they have no one label; images are not, so that any size will do."""
+    """Options for reading the data without a label; images are not decoded, so any size will do."""
     return replace(options_of(settings, 8, settings.split), labelled=False, label=None)
 
 
@@ -144,7 +133,7 @@ def _table(path: Path, options: ReadOptions) -> RawTable:
 
 
 def _of_long_form(table: RawTable, settings: RunSettings, options: ReadOptions) -> pd.DataFrame:
-    """(N, A) from a table of its own with one label per row: sample, annotator, label."""
+    """(N, A) labels from a separate table with the columns sample, annotator and label."""
     path = local(settings.annotations or "")
     opened = _table(path, replace(options, id=False, text=None, path=None, split=None))
     long = opened.frame
@@ -180,7 +169,7 @@ def _of_long_form(table: RawTable, settings: RunSettings, options: ReadOptions) 
 
 
 def _as_written(table: RawTable, column: Any) -> list[str]:
-    """A column as text, as it stands in the file: numbers do not tell 007 from 7."""
+    """A column as text as it stands in the file: as numbers, 007 and 7 would be the same."""
     written = table.as_written
     cells = table.frame[column] if written is None else written([str(column)])[str(column)].to_pylist()
     return [str(cell).strip() for cell in cells]
@@ -221,14 +210,14 @@ def _written(
 
 
 def _free(name: str, table: RawTable) -> str:
-    """The name, or one like it that no column has."""
+    """The name, with underscores added until no column has it."""
     while name in table.frame.columns:
         name += "_"
     return name
 
 
 def crowd_in_numbers(crowd: Crowd) -> dict[str, Any]:
-    """For summary.json."""
+    """The consensus in numbers for summary.json."""
     table = crowd.annotator_table
     return {
         "annotators": len(crowd.annotators),
@@ -238,7 +227,7 @@ def crowd_in_numbers(crowd: Crowd) -> dict[str, Any]:
 
 
 def note_of_crowd(crowd: Crowd) -> str:
-    """What the reader of the findings should know of the annotators."""
+    """One note on the annotators for people."""
     worst = crowd.annotator_table.iloc[0]
     agree = (
         "" if np.isnan(crowd.agreement) else f", who agree by {crowd.agreement:.2f} (Krippendorff's alpha)"

@@ -1,4 +1,4 @@
-"""The run folder: what lies where in it, whether its run is finished, and who may write.
+"""The run folder: its files, whether its run is finished, and who may write.
 
     RUN/
       settings.toml       what would repeat the run; written first
@@ -28,7 +28,7 @@ import shutil
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from shlex import quote
 from typing import Any, Literal
@@ -92,8 +92,9 @@ class Source:
     encoding: Encoding
     """How samples become features."""
     fingerprint: dict[str, Any]
-    """Size and hash of what was read."""
-    classes: Sequence[Label]
+    """What to know the data again by: size and hash of what was read."""
+    classes: tuple[Label, ...]
+    """In order."""
 
     def to_json(self) -> dict[str, Any]:
         """As JSON can hold it."""
@@ -110,7 +111,16 @@ class Source:
         encoding = Encoding(**{**saved["encoding"], "shape": tuple(saved["encoding"]["shape"])})
         origin = Origin.from_json(saved["source"])
         FORMATS[origin.form], Path(origin.path)
-        return cls(origin, encoding, dict(saved["fingerprint"]), list(saved["classes"]))
+        return cls(origin, encoding, dict(saved["fingerprint"]), tuple(saved["classes"]))
+
+
+def options_of(settings: RunSettings, size: int, split: str | None) -> ReadOptions:
+    """The options for reading data that follow from the settings."""
+    told: dict[str, Any] = {
+        each.name: getattr(settings, each.name, each.default) for each in fields(ReadOptions)
+    }
+    told |= {"id": False if settings.no_id else settings.id, "size": size, "split": split}
+    return ReadOptions(**told)
 
 
 LABELS = "labels"
@@ -120,7 +130,7 @@ LABELS = "labels"
 def check_unchanged(
     data: Path, form: str, ids: Sequence[str], hashes: Iterable[str] | None, fingerprint: dict[str, Any]
 ) -> None:
-    """Refuse data that are no longer those that were audited; what was in no file cannot be compared.
+    """Refuse data that changed since the audit; data that came from no file cannot be compared.
 
     ids, hashes: (N,) the samples of the run, and where they are images the hash of each.
     """
@@ -138,17 +148,17 @@ def check_unchanged(
 
 
 def other_images(data: Path, ids: Iterable[str]) -> list[str]:
-    """Images in the class folders of `data` that are none of these: new ones, or ones that cannot be read."""
+    """Other images in the class folders of `data`: new ones, or ones that cannot be read."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is no image was told when it was read
         names = listed(data, ReadOptions(labelled=False))[0]  # a class folder may be empty by now
     return sorted({name for name in names if "/" in name} - set(ids))
 
 
-_LOCK = ".lock"
+_LOCK, _STAGES = ".lock", "stages"
+_NEW_STAGES = ".graylearn-new-stages"
+"""Stages of a run that will replace the one that is here, until it has read its data."""
 KIND = "run"
-_MOVING, _REPLACED = ".graylearn-moving", ".graylearn-replaced"
-"""Where a run that is made anew waits until the new one has read its data."""
 
 
 class RunFolder:
@@ -157,6 +167,8 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = as_path(path)
         """The folder itself."""
+        self.replaced: Hashes | None = None
+        """Hashes of a run that stays here until a new one has read its data; else None."""
         self.settings_file = self.path / "settings.toml"
         self.environment = self.path / "environment.json"
         self.data = self.path / "data.json"
@@ -171,30 +183,43 @@ class RunFolder:
         self.log = self.path / "log.jsonl"
         self.run_log = self.path / "run.log"
         self.report = self.path / "report.html"
-        self.stages = self.path / "stages"
+        self.stages = self.path / _STAGES
         self.summary = self.path / "summary.json"
 
     @property
     def _entries(self) -> list[Path]:
-        """All that a run writes; the mark of its end is the last."""
-        return [entry for entry in vars(self).values() if entry is not self.path]
+        """Everything a run writes; summary.json, which marks its end, is last."""
+        return [entry for entry in vars(self).values() if isinstance(entry, Path) and entry is not self.path]
 
     @property
     def is_finished(self) -> bool:
-        """Whether a run came to its end here."""
+        """Whether the run is finished."""
         return self.summary.exists()
 
     @property
     def is_started(self) -> bool:
-        """Whether a run read its data here, so that there is something to go on with."""
-        return self.data.exists()
+        """Whether a run has read its data, so that it can be resumed."""
+        return self.data.exists() and self.replaced is None
 
     def settings(self) -> RunSettings:
         """The settings of the run."""
         return settings_from(read_settings(self.settings_file), str(self.settings_file))
 
+    def begin(self, settings: RunSettings) -> None:
+        """Write the settings of a run that has read its data; first remove the run that it replaces."""
+        if self.replaced is not None:
+            begun, self.stages = self.stages, self.path / _STAGES
+            for name, each in self.hashes().items():
+                if self.replaced.get(name) != each:  # somebody changed it meanwhile
+                    raise changed(self.path / name)
+            self._clear()
+            self.replaced = None
+            with suppress(OSError):  # Windows does not move what is open
+                begun.rename(self.stages)
+        self.write_settings(settings)
+
     def write_settings(self, settings: RunSettings) -> None:
-        """Keep the settings, with the command that repeats the run."""
+        """Write settings.toml, with the command that repeats the run."""
         comment = (
             f"graylearn {graylearn.__version__}; this repeats the run:\n"
             f"graylearn {settings.command} --settings settings.toml --out ANOTHER_FOLDER"
@@ -218,7 +243,7 @@ class RunFolder:
         write_json(self.data, source.to_json())
 
     def read_json(self, file: Path) -> dict[str, Any]:
-        """A JSON file of the folder; a folder without it is no finished run."""
+        """The content of a JSON file of the folder; an error explains why it is missing or damaged."""
         try:
             found = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError as error:
@@ -234,12 +259,12 @@ class RunFolder:
         return found
 
     def finish(self, summary: dict[str, Any]) -> None:
-        """Close the run: its summary, and nothing that only resuming needs."""
+        """Finish the run: write its summary, and remove what only resuming needs."""
         write_json(self.summary, summary)
         shutil.rmtree(self.stages, ignore_errors=True)
 
     def check_finished(self) -> None:
-        """Refuse a folder whose run did not come to its end."""
+        """Refuse a folder without a finished run."""
         if not self.is_finished:
             raise CheckpointError(self._why_not(self.summary))
 
@@ -257,50 +282,28 @@ class RunFolder:
             )
         return f"{missing} is missing; make the run anew"
 
-    def _clear(self, kept: Iterable[Path] = ()) -> None:
-        """Remove what a run wrote, the mark of its end first; nothing else of the user's."""
+    def _clear(self) -> None:
+        """Remove what a run wrote, summary.json first, and nothing else."""
         for entry in reversed(self._entries):
-            if entry in kept:
-                continue
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry, ignore_errors=True)
             else:
                 entry.unlink(missing_ok=True)
 
     def _check_links(self) -> None:
-        """Refuse a folder whose links would have a run write, move or clear what lies elsewhere."""
-        for entry in (*self._entries, self.path / _MOVING, self.path / _REPLACED):
+        """Refuse links in the folder: through them a run would write or remove files elsewhere."""
+        for entry in (*self._entries, self.path / _NEW_STAGES):
             for name in names(entry) if os.path.lexists(entry) else ():
                 if (entry / name).is_symlink():
                     raise changed(entry / name)
 
-    def _set_aside(self) -> None:
-        """Put what a run wrote where it can be taken back from, all of it or, after a kill, none."""
-        (self.path / _MOVING).mkdir()
-        for entry in self._present:
-            entry.rename(self.path / _MOVING / entry.name)
-        (self.path / _MOVING).rename(self.path / _REPLACED)
-
-    def _settle(self) -> None:
-        """Take the run back that was set aside, unless another has read its data since."""
-        moving, aside = self.path / _MOVING, self.path / _REPLACED
-        if aside.exists() and self.is_started:
-            shutil.rmtree(aside, ignore_errors=True)
-        elif aside.exists():
-            self._clear()
-            aside.rename(moving)
-        if moving.exists():
-            for entry in moving.iterdir():
-                entry.rename(self.path / entry.name)
-            moving.rmdir()
-
     @property
     def _present(self) -> list[Path]:
-        """What is there of all that a run writes."""
+        """Those of the run's entries that exist."""
         return [entry for entry in self._entries if os.path.lexists(entry)]
 
     def hashes(self) -> Hashes:
-        """Of what the run wrote, but for its stages, which only a run reads and a finished one has not."""
+        """Hashes of what the run wrote; without stages, which change all the time until it is finished."""
         return {
             f"{entry.name}/{name}".rstrip("/"): each
             for entry in self._present
@@ -309,9 +312,9 @@ class RunFolder:
         }
 
     def _check_ours(self, ours: Mapping[str, list[str]] | None, *, overwrite: bool) -> None:
-        """Refuse a folder in which something stands where the run would write, and is not of a run of ours.
+        """Refuse a folder with files in the way that graylearn did not write.
 
-        A run may go on where the ledger was lost, or that another machine began, but is not made anew there.
+        A run whose ledger was lost, or that another machine began, may be resumed but not replaced.
         """
         there = sorted(entry.name for entry in self.path.iterdir() if not entry.name.startswith("."))
         if there and not self.is_started and (ours is None or not self.settings_file.exists()):
@@ -336,17 +339,18 @@ class RunFolder:
 
     @property
     def _early(self) -> list[Path]:
-        """What a run writes before it has read its data."""
+        """What a run may write before data.json."""
         crowd = [self.consensus_csv, self.consensus_parquet, self.annotators, self.ask_again]
         return [self.settings_file, self.environment, self.run_log, *crowd]
 
 
 @contextmanager
 def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iterator[RunFolder]:
-    """The run folder at `path`, ready for a run with these settings: new, or to go on in.
+    """The run folder at `path`, ready for a new run with these settings or to resume one.
 
-    A finished run, or one of other settings, stays as it is unless `overwrite`, and then until the new one
-    has read its data. A run that is refused before it has anything to go on with leaves nothing behind.
+    A finished run, or one of other settings, stays as it is unless `overwrite`, and then until `begin` is
+    called, once the new one has read its data. A run that is refused before it has anything to go on with
+    leaves nothing behind.
     """
     folder = RunFolder(path)
     if folder.path.exists() and not folder.path.is_dir():
@@ -360,40 +364,40 @@ def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iter
     )
     with alone(folder.path / _LOCK, taken):
         folder._check_links()
-        folder._settle()  # a run may have been killed while another stood aside
         ours = known(where, KIND)
         folder._check_ours(ours, overwrite=overwrite)
         if folder.is_started and not overwrite:
             _check_goes_on(folder, settings)
-        for left in folder.path.rglob(".graylearn-????????-*"):  # or while it wrote a file
+        # of a run that was killed while it wrote a file
+        for left in folder.path.rglob(".graylearn-????????-*"):
             if left.is_file():
                 left.unlink(missing_ok=True)
         if not folder._present:
             restrict(folder.path, permissions(settings.reads))
-        if overwrite and folder._present:
-            folder._set_aside()
-        kept = folder._present
         record(where, KIND, {}, ours)
-        if not folder.is_started:
+        if overwrite and folder._present:
+            folder.replaced, folder.stages = folder.hashes(), folder.path / _NEW_STAGES
+        else:
+            shutil.rmtree(folder.path / _NEW_STAGES, ignore_errors=True)
+        if folder.replaced is None and not folder.is_started:
             folder.write_settings(settings)
         try:
             yield folder
         except GraylearnError:
             # stages may hold the embeddings of a run that was killed, which are worth keeping
-            if not folder.is_started and not any(folder.stages.glob("*")):
-                folder._clear(kept)
+            if folder.replaced is not None:
+                shutil.rmtree(folder.path / _NEW_STAGES, ignore_errors=True)
+            elif not folder.is_started and not any(folder.stages.glob("*")):
+                folder._clear()
                 with suppress(OSError):  # Windows keeps a lock that is held; or somebody put something there
                     (folder.path / _LOCK).unlink(missing_ok=True)
                     if made:
                         folder.path.rmdir()
             raise
         finally:
-            begun = folder.is_started
-            if folder.path.exists():
-                folder._settle()
-            if begun or not folder.is_started:
+            if folder.replaced is None:
                 record(where, KIND, folder.hashes())
-            else:  # the one before came back
+            else:  # the one before stays, as it was known
                 record(where, KIND, {}, ours)
 
 
@@ -417,7 +421,7 @@ def _check_goes_on(folder: RunFolder, settings: RunSettings) -> None:
 
 
 def check_same_data(folder: RunFolder, data: str, fingerprint: dict[str, Any]) -> None:
-    """Refuse to go on with other data than the run was begun with."""
+    """Refuse to resume a run on data that have changed."""
     if folder.is_started and folder.read_json(folder.data).get("fingerprint") != fingerprint:
         raise FolderTakenError(
             f"{data} has changed since the run in {folder.path} was begun; "

@@ -1,13 +1,13 @@
-"""The model of a run: what it says of new samples, read as those it learned from were; and the model for use
-elsewhere, as an ONNX file or as a folder for MLflow."""
+"""The model of a run: its predictions for new samples, which are read like the training data; and its export
+as an ONNX file or as a folder for MLflow."""
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +26,19 @@ from graylearn.errors import DataError, SettingsError, counted, first_few
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.rejection import REJECT_AT, check_share
 from graylearn.integrations import mlflow, onnx
-from graylearn.runs.folder import RunFolder, Source
-from graylearn.runs.prepare import check_ids, encoded, options_of
+from graylearn.runs.folder import RunFolder, Source, options_of
+from graylearn.runs.prepare import check_ids, encoded
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
 KIND = "file of predictions"
 OUT_SUFFIXES = (".csv", ".tsv", ".parquet")
-"""Endings of files that predictions are written to."""
+"""File name endings for predictions."""
 Reads = Iterable[str | Path]
 
 
 def load_model(run: str | Path) -> tuple[RunSettings, Source, GrayClassifier]:
-    """(settings, how data were read, the classifier) of the finished run in this folder; no audit."""
+    """(settings, source, classifier) of the finished fit in this folder."""
     folder = RunFolder(run)
     folder.check_finished()
     settings = folder.settings()
@@ -48,7 +48,7 @@ def load_model(run: str | Path) -> tuple[RunSettings, Source, GrayClassifier]:
 
 
 def predict(run: str | Path, data: str | Path, **options: Any) -> pd.DataFrame:
-    """All that `predict_blocks`, whose options it takes, says, in one table."""
+    """The blocks of `predict_blocks`, whose options it takes, as one table."""
     return pd.concat(list(predict_blocks(run, data, **options)), ignore_index=True)
 
 
@@ -85,7 +85,7 @@ def predict_blocks(
     given = {name: value for name, value in reading.items() if value is not None}
     settings = replace(settings, **{"split": None, **given})
     options = options_for_new(source, settings)
-    strange: dict[str, _Strange] = {}
+    strange: Strange = defaultdict(Counter)
 
     def answered(samples: Samples) -> pd.DataFrame:
         with progress.of_warnings():
@@ -105,12 +105,13 @@ def predict_blocks(
         with progress.working(f"predicting {len(samples):,} samples"):
             table = answered(samples)
         yield table.iloc[_without_label(path, source, settings, own.left_out)] if only_unlabelled else table
-    for name, each in strange.items():
-        progress.note(each.words(name))
+    for (name, what), values in strange.items():
+        told = f"values {what} in {counted(values.total(), 'row')} ({first_few(list(values), 5)})"
+        progress.note(f"column {name!r} holds {told}")
 
 
 def options_for_new(source: Source, settings: RunSettings) -> ReadOptions:
-    """How samples are read that are like those of a run, without their labels."""
+    """Options for reading unlabelled samples like those of a run."""
     known = source.origin.columns
     was_folder = source.origin.kind == "image" and known.path is None  # and is perhaps a table now
     bare = replace(settings, label=None, text=None, path=None, group=None, without=())
@@ -124,7 +125,7 @@ def options_for_new(source: Source, settings: RunSettings) -> ReadOptions:
 
 
 def _features(samples: Samples, path: Path, source: Source, settings: RunSettings) -> Samples:
-    """The features of new samples, once they are of the kind that the model knows."""
+    """The features of new samples, which must be of the kind that the model was fitted on."""
     check_ids(samples, path)
     kind, shape = source.origin.kind, source.encoding.shape
     if samples.kind != kind:
@@ -138,7 +139,7 @@ def _features(samples: Samples, path: Path, source: Source, settings: RunSetting
 def _without_label(
     path: Path, source: Source, settings: RunSettings, left_out: tuple[int, ...]
 ) -> np.ndarray:
-    """Which samples of a table lack a label; left_out: rows that are no samples."""
+    """Indices of the samples of a table without a label; left_out: rows that are no samples."""
     found = format_of(path).read(path, options_of(replace(settings, group=None), 1, settings.split))
     label = source.origin.columns.label
     if isinstance(found, Samples) or label not in found.frame.columns:
@@ -147,25 +148,16 @@ def _without_label(
     return np.flatnonzero(np.delete(is_missing(labels), left_out))
 
 
-@dataclass
-class Answered:
-    """How many samples were given each class."""
-
-    samples: int = 0
-    """All of them."""
-    classes: Counter[Any] = field(default_factory=Counter)
-    """Of each class that was given."""
-    none_of_these: int | None = None
-    """Those that were given none; None where none was rejected on purpose."""
-
-    def counting(self, tables: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        """The tables of `predict_blocks`, each counted as it goes by."""
-        for table in tables:
-            self.samples += len(table)
-            self.classes.update(table["class"].dropna().tolist())
-            if "none_of_these" in table:
-                self.none_of_these = (self.none_of_these or 0) + int(table["none_of_these"].sum())
-            yield table
+def tallied(tables: Iterable[pd.DataFrame], summary: dict[str, Any]) -> Iterator[pd.DataFrame]:
+    """The tables of `predict_blocks`, counted in `summary` as they pass: samples, classes, and none_of_these
+    if samples may be rejected."""
+    summary |= {"samples": 0, "classes": Counter(), "none_of_these": None}
+    for table in tables:
+        summary["samples"] += len(table)
+        summary["classes"].update(table["class"].dropna().tolist())
+        if "none_of_these" in table:
+            summary["none_of_these"] = (summary["none_of_these"] or 0) + int(table["none_of_these"].sum())
+        yield table
 
 
 def check_out(out: str | Path | None, of: Reads) -> None:
@@ -198,7 +190,7 @@ def write_predictions(tables: Iterable[pd.DataFrame], out: str | Path | None, of
 
 
 def _as_text(table: pd.DataFrame) -> pd.DataFrame:
-    """With classes that are numbers spelled out, for they are names and not to be rounded."""
+    """The table with numeric classes as text: they are names and must not be rounded."""
     numbers = [
         str(name)
         for name, kind in table.dtypes.items()
@@ -215,7 +207,7 @@ def _answers(
     coverage: float | None,
     top: int,
 ) -> pd.DataFrame:
-    """One row per sample: its id, the likeliest classes, the score, whether it is rejected, and which classes
+    """One row per sample: id, most probable classes, score, whether it is rejected, and the classes that
     cannot be excluded."""
     probabilities = classifier.predict_proba(features)
     order = np.argsort(-probabilities, axis=1, kind="stable")
@@ -239,18 +231,8 @@ def _answers(
     return table
 
 
-@dataclass
-class _Strange:
-    """Values of a column that the model cannot make anything of."""
-
-    what: str
-    """In words."""
-    examples: list[str]
-    rows: int = 0
-
-    def words(self, column: str) -> str:
-        shown = first_few(list(dict.fromkeys(self.examples)), 5)
-        return f"column {column!r} holds values {self.what} in {counted(self.rows, 'row')} ({shown})"
+Strange = dict[tuple[str, str], Counter[str]]
+"""Counts of values that the model cannot use, by column and by what is wrong with them."""
 
 
 def _with_columns(
@@ -258,9 +240,9 @@ def _with_columns(
     classifier: GrayClassifier,
     path: Path,
     progress: RunProgress,
-    strange: dict[str, _Strange],
+    strange: Strange,
 ) -> Samples:
-    """The columns that the model reads, in its order; what is strange in them is added to `strange`."""
+    """The columns that the model reads, in its order; unusable values are counted in `strange`."""
     frame: pd.DataFrame = features.x
     encoder = classifier.encoder_.table
     wanted = [str(name) for name in getattr(classifier, "feature_names_in_", classifier.encoder_.names)]
@@ -271,20 +253,18 @@ def _with_columns(
     if extra:
         progress.note(f"passing over columns that the model does not read: {first_few(extra)}")
     for name, known in encoder.categories_.items():
-        words = as_words(frame[name])
-        new = sorted({word for word in words if word} - set(known["values"]))
-        if new and not known["other"] and not known["hashed"]:
-            told = strange.setdefault(name, _Strange("never seen in training", new))
-            told.rows += int(np.isin(words.astype(object), new).sum())
+        if not known["other"] and not known["hashed"]:
+            learned = {"", *known["values"]}
+            if new := Counter(word for word in as_words(frame[name]) if word not in learned):
+                strange[name, "never seen in training"] += new
     for name, kind in encoder.kinds_.items():
         if kind in ("number", "date") and (lost := _unreadable_cells(frame[name], name, kind)):
-            told = strange.setdefault(name, _Strange(f"that are no {kind} and taken as missing", lost))
-            told.rows += len(lost)
+            strange[name, f"that are no {kind} and taken as missing"].update(lost)
     return Samples(frame.reindex(columns=wanted), features.y, features.classes, features.ids, "table")
 
 
 def _unreadable_cells(values: pd.Series, name: str, kind: str) -> list[str]:
-    """What stands in a column of text where the model expects numbers or dates."""
+    """The cells of a text column that are not the numbers or dates that the model expects."""
     if not (pd.api.types.is_object_dtype(values.dtype) or pd.api.types.is_string_dtype(values.dtype)):
         return []
     read = as_numbers(values, name) if kind == "number" else as_date_parts(values, name)[:, 0]
@@ -292,7 +272,7 @@ def _unreadable_cells(values: pd.Series, name: str, kind: str) -> list[str]:
 
 
 class Predictor:
-    """What a saved classifier says of the batches of a Ray dataset.
+    """Predictions of a saved classifier for the batches of a Ray dataset.
 
     `dataset.map_batches(Predictor, fn_constructor_args=("run/model",), concurrency=4)` adds the columns
     `class`, `probability` and `ood_score`; each worker loads the classifier once.
@@ -318,36 +298,14 @@ class Predictor:
 
 
 _NAMED = 6
-"""Columns that are named; the others are counted."""
-
-
-@dataclass(frozen=True)
-class Exported:
-    """What was written."""
-
-    out: str
-    format: str
-    """onnx or mlflow."""
-    reads: str
-    """What it reads per sample, in words."""
-    classes: list[str]
-    reject_at: float
-
-    @property
-    def words(self) -> str:
-        """What it holds, for people."""
-        kind = {"onnx": "an ONNX file", "mlflow": "a folder for MLflow"}[self.format]
-        return (
-            f"{self.out}: {kind} that reads {self.reads} and answers class (one of {len(self.classes)}), "
-            "probabilities, ood_score, and rejected: whether ood_score is larger than that of "
-            f"{100 * self.reject_at:.4g}% of the samples that belong"
-        )
+"""Columns that are named in words; the others are counted."""
 
 
 def export(
     model: str | Path, out: str | Path, reject_at: float = REJECT_AT, *, overwrite: bool = False
-) -> Exported:
-    """Write the model of a run folder, or one that `GrayClassifier.save` wrote, for use elsewhere.
+) -> dict[str, Any]:
+    """Write the model of a run folder, or one that `GrayClassifier.save` wrote, for use elsewhere; returns
+    out, format, reads (the inputs in words), classes and reject_at.
 
     A name that ends in .onnx is an ONNX file, one without an ending a folder for MLflow. One that graylearn
     wrote is replaced only with `overwrite`, anything else never.
@@ -364,11 +322,12 @@ def export(
     classifier, reads = _model_and_inputs(Path(model))
     to.save_model(classifier, path, reject_at=reject_at)
     classes = [str(name) for name in classifier.classes_.tolist()]
-    return Exported(str(path), "onnx" if to_onnx else "mlflow", reads, classes, reject_at)
+    form = "onnx" if to_onnx else "mlflow"
+    return {"out": str(path), "format": form, "reads": reads, "classes": classes, "reject_at": reject_at}
 
 
 def _model_and_inputs(folder: Path) -> tuple[GrayClassifier, str]:
-    """The classifier of a run or of a folder of its own, and what it reads in words."""
+    """(the classifier of a run or of a folder that `save` wrote, its inputs in words)."""
     if RunFolder(folder).settings_file.exists() or not (folder / "model.json").exists():
         _, source, classifier = load_model(folder)
         if source.encoding.way.endswith("embedding"):

@@ -7,7 +7,7 @@ only what is new is embedded.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -35,13 +35,13 @@ from graylearn.data.tables import (
 from graylearn.errors import DataError, SettingsError, are, counted, first_few
 from graylearn.estimator.inputs import InputEncoder
 from graylearn.paths import matching
-from graylearn.runs.folder import LABELS, Encoding, Source, other_images
+from graylearn.runs.folder import LABELS, Encoding, Source, options_of, other_images
 from graylearn.runs.progress import RunProgress
 from graylearn.runs.settings import RunSettings
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Prepared(Source):
     """The data of a run, ready to learn from.
 
     Those of a set that is read in blocks are not in memory: the samples here are a few of them as an example,
@@ -49,13 +49,7 @@ class Prepared:
     """
 
     settings: RunSettings
-    """With what the data decided filled in."""
-    origin: Origin
-    """What was read."""
-    encoding: Encoding
-    """How samples become features."""
-    fingerprint: dict[str, Any]
-    """What to know the data again by: size and hash of the source."""
+    """With the choices that depend on the data filled in."""
     everything: Samples
     """All samples of the source, held out or not."""
     train: Samples
@@ -67,32 +61,21 @@ class Prepared:
     test: Samples | None = None
     """Samples to measure a fit on, as a person knows them."""
     others: pd.DataFrame | None = None
-    """Columns of a table that nothing is learned from, of the training samples."""
+    """Columns of the training samples that nothing is learned from."""
     blocks: Blocks | None = None
-    """What reads the samples, where they are not all in memory."""
+    """Reads the samples if they are not all in memory."""
     counts: Sequence[int] = ()
     """(K,) samples of each class in the blocks."""
     table: InputEncoder | None = None
-    """How the table in the blocks is encoded; None of samples that are embedded."""
+    """The encoder of a table read in blocks; None for embedded samples."""
 
     @cached_property
     def shown(self) -> Samples:
         """The training samples as a person knows them."""
         return self.everything.take(~self.held_out) if self.held_out.any() else self.everything
 
-    @property
-    def classes(self) -> tuple[Label, ...]:
-        """The classes in order."""
-        return self.everything.classes
-
-    @property
-    def source(self) -> Source:
-        """What data.json tells."""
-        return Source(self.origin, self.encoding, self.fingerprint, self.classes)
-
     def read(self) -> Iterator[tuple[Samples, NDArray[np.bool_], list[str] | None]]:
-        """All samples of the source, a block at a time: with which of them were held out, and the hashes of
-        images in a folder."""
+        """(samples, which of them were held out, hashes of images in a folder), block by block."""
         if self.blocks is None:
             yield self.everything, self.held_out, self.image_hashes
             return
@@ -109,11 +92,11 @@ class Prepared:
 
 
 FITTED = 20_000
-"""Samples that an encoder is fitted to, at most, where not all are in memory."""
+"""Most samples that an encoder is fitted to if they are not all in memory."""
 
 
 def is_large(settings: RunSettings) -> bool:
-    """Whether the data are read in parts: where told so, and of an audit by their number of rows too."""
+    """Whether the data are read in parts: if asked for, and for an audit also if there are many."""
     told = settings.part_size is not None or settings.engine == "ray"
     return told or (settings.command == "audit" and are_large(settings.data))
 
@@ -137,7 +120,7 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress, source: A
     if blocks is None:
         if samples.groups is not None:
             progress.say(f"{counted(len(np.unique(samples.groups)), 'group')} by {origin.columns.group!r}")
-        tell_doubts(samples, progress)
+        note_empty_texts(samples, progress)
         encoding = encoding_of(samples, settings, size)
         progress.say(f"learning from {encoding.words}")
         with progress.working(f"encoding {len(samples):,} samples"):
@@ -165,6 +148,7 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress, source: A
         settings=settings,
         origin=origin,
         encoding=encoding,
+        classes=samples.classes,
         train=train,
         test=test_set(settings, samples, origin, size, progress) if test is None else test,
         everything=samples,
@@ -179,7 +163,7 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress, source: A
 
 
 def _opened(settings: RunSettings, options: ReadOptions, source: Any) -> Blocks | None:
-    """The data to be read in blocks; None of those that are read as a whole."""
+    """The data to read in blocks; None if they are read as a whole."""
     if source is None and not is_large(settings):
         return None
     if settings.test_share is not None and settings.command == "fit":
@@ -190,7 +174,7 @@ def _opened(settings: RunSettings, options: ReadOptions, source: Any) -> Blocks 
 def _read_whole(
     settings: RunSettings, options: ReadOptions, progress: RunProgress
 ) -> tuple[Samples, Origin, pd.DataFrame | None, dict[str, Any], list[str] | None]:
-    """(samples, what was read, columns that no sample is made of, fingerprint, hash of each image)."""
+    """(samples, origin, columns that nothing is learned from, fingerprint, hash of each image)."""
     if (words := tight(settings)) is not None:
         progress.say(words)
     path = local(settings.data)
@@ -211,7 +195,7 @@ def size_of(settings: RunSettings) -> int:
 def settled(
     settings: RunSettings, origin: Origin, counts: Sequence[int] | np.ndarray, progress: RunProgress
 ) -> RunSettings:
-    """The settings with what the data decided; tells what they are, and refuses what cannot be judged.
+    """The settings with the choices that depend on the data; reports them, and refuses unsuitable data.
 
     counts: (K,) samples of each class.
     """
@@ -242,7 +226,7 @@ def settled(
 
 
 def check_kind(settings: RunSettings, origin: Origin, progress: RunProgress) -> None:
-    """Refuse, or tell of, settings that are for samples of another kind."""
+    """Refuse or note settings that are for another kind of samples."""
     if settings.features == "pixels" and origin.kind != "image":
         raise SettingsError(f"features is 'pixels', but {origin.path} holds no images: leave it out")
     name = Path(origin.path).name
@@ -261,8 +245,8 @@ def check_kind(settings: RunSettings, origin: Origin, progress: RunProgress) -> 
         progress.note(f"--size is for image files: passed over, for {name} holds pixels")
 
 
-def tell_doubts(samples: Samples, progress: RunProgress) -> None:
-    """What the data may not be meant to be."""
+def note_empty_texts(samples: Samples, progress: RunProgress) -> None:
+    """Note empty texts."""
     texts = samples.x if samples.kind == "text" else ()
     if empty := [samples.ids[index] for index, text in enumerate(texts) if not text.strip()]:
         told = f"{len(empty):,} of {len(samples):,} texts {are(len(empty))} empty ({first_few(empty)})"
@@ -285,7 +269,7 @@ def _held_out(samples: Samples, settings: RunSettings) -> np.ndarray:
 def read_test(
     settings: RunSettings, size: int, origin: Origin, classes: Sequence[Label] | None = None
 ) -> Samples:
-    """The test set that the settings name, read as the samples to learn from were, without their groups."""
+    """The test set that the settings name, read like the training samples but without groups."""
     options = options_of(replace(settings, group=None), size, settings.test_split)
     known = origin.columns if origin.columns != Columns() else None
     options = replace(options, classes=classes, decimal=origin.decimal, columns=known)
@@ -295,7 +279,7 @@ def read_test(
 def test_set(
     settings: RunSettings, samples: Samples, origin: Origin, size: int, progress: RunProgress
 ) -> Samples | None:
-    """The test set, if any; of a fit, once it is of the kind and the columns of the samples to learn from."""
+    """The test set, if any; for a fit, checked against the kind and columns of the training samples."""
     if settings.test is None and settings.test_split is None:
         return None
     path, is_fit = local(settings.test or settings.data), settings.command == "fit"
@@ -330,29 +314,19 @@ def encoding_of(samples: Samples, settings: RunSettings, size: int) -> Encoding:
 
 
 def encoded(samples: Samples, encoding: Encoding, settings: RunSettings, cache: Path | None) -> Samples:
-    """The samples as features that a classifier reads; slow embeddings are kept in `cache`."""
-    if encoding.way in ("text-embedding", "image-embedding"):
-        is_text = encoding.way == "text-embedding"
-        model = encoding.model or (TEXT_MODEL if is_text else IMAGE_MODEL)
-
-        embed = embed_text if is_text else embed_images
-        return _as_rows(samples, embed(samples, model=model, device=settings.device, cache=cache))
-    if encoding.way == "numbers":
-        return _as_rows(samples, samples.x.reshape(len(samples), -1))
-    return samples
-
-
-def options_of(settings: RunSettings, size: int, split: str | None) -> ReadOptions:
-    """How the settings say that data is to be read."""
-    told: dict[str, Any] = {
-        each.name: getattr(settings, each.name, each.default) for each in fields(ReadOptions)
-    }
-    told |= {"id": False if settings.no_id else settings.id, "size": size, "split": split}
-    return ReadOptions(**told)
+    """The samples as features for a classifier; embeddings, which are slow, are kept in `cache`."""
+    if encoding.way in ("columns", "pixels"):
+        return samples
+    if encoding.model is None:
+        rows = samples.x.reshape(len(samples), -1)
+    else:
+        embed = embed_text if encoding.way == "text-embedding" else embed_images
+        rows = embed(samples, model=encoding.model, device=settings.device, cache=cache)
+    return replace(samples, x=rows, kind="array")
 
 
 def check_ids(samples: Samples, path: Path) -> None:
-    """Refuse names that the files of a run could not hold, before hours are spent on it."""
+    """Refuse ids that are not UTF-8 before hours are spent on a run that could not write them."""
     if samples.ids.dtype.kind not in "iu":
         for name in map(str, samples.ids):
             if name.encode(errors="replace").decode() != name:
@@ -368,26 +342,21 @@ def _features_of(settings: RunSettings) -> Literal["embed", "pixels"]:
     return "embed" if can_embed_images() else "pixels"
 
 
-def _as_rows(samples: Samples, rows: np.ndarray) -> Samples:
-    return replace(samples, x=rows, kind="array")
-
-
 TIMES, A_ROW = {"parquet": 20}, 3_500
-"""Bytes that a run takes at its peak for each byte of a file, 8 of one that is not packed, and for each image
-beside its pixels."""
+"""Peak memory of a run in bytes, per byte of a file (8 if not listed) and per image beside its pixels."""
 OF_FREE = 0.7
-"""Share of the free memory from which on it is told."""
+"""Share of the free memory from which a note is worth it."""
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files that data consist of, by name."""
+    """The files that make up the data, by name."""
     if path.is_dir():
         return sorted(each for each in path.rglob("*") if each.is_file())
     return [path] if path.is_file() else matching(path)
 
 
 def tight(settings: RunSettings) -> str | None:
-    """What to say before data that may be too large for the memory are read as a whole; None of others."""
+    """A note if the data may be too large to be held in memory as a whole; else None."""
     path, free = local(settings.data), free_bytes()
     form, files = format_of(path).name, files_of(path)
     needed = TIMES.get(form, 8) * sum(file.stat().st_size for file in files)
@@ -403,7 +372,7 @@ def tight(settings: RunSettings) -> str | None:
 
 
 def free_bytes() -> int | None:
-    """The memory that this process may still take; None where the system does not tell."""
+    """Memory in bytes that this process may still take; None if the system does not say."""
     try:
         told = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
         free = 1024 * int(told["MemAvailable"].split()[0])

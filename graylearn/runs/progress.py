@@ -1,4 +1,4 @@
-"""What a run tells while it goes: bars on a terminal, plain lines elsewhere, and all of it in run.log."""
+"""Progress of a run: bars on a terminal, plain lines elsewhere, and everything in run.log."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ _WORTH_TELLING = 1.0  # seconds from which on a finished piece of work is told
 
 
 class _Errors(Console):
-    """Standard error, which may close: a run goes on, as its outcome is in its folder."""
+    """Standard error; if it is closed the run continues, since its results are in the folder."""
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
 
 
 class RunProgress:
-    """Tells a person on standard error, and later readers in run.log."""
+    """Reports to a person on standard error, and to later readers in run.log."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.console: Console = _Errors(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
         self._log: Path | None = None
+        self._waiting: list[str] = []
         self._noted: dict[str, str] = {}
 
     @property
     def shows(self) -> bool:
-        """Whether somebody sees a bar."""
+        """Whether bars are shown."""
         return self.console.is_terminal and not self.console.quiet
 
     @property
@@ -43,29 +44,33 @@ class RunProgress:
         """All that was noted so far."""
         return list(self._noted.values())
 
-    def also_to(self, path: Path) -> None:
-        """Keep all that follows in this file too."""
-        self._log = path
+    def also_to(self, path: Path | None) -> None:
+        """Also write to this file from now on; None: hold lines back until a file is named."""
+        waiting, self._log, self._waiting = self._waiting, path, []
+        for line in waiting:
+            self._keep(line)
 
     def say(self, text: str) -> None:
-        """One line."""
+        """Print one line, and keep it in run.log."""
         self.console.print(text, markup=False)
         self._keep(text)
 
     def _keep(self, text: str) -> None:
-        if self._log is not None:
+        if self._log is None:
+            self._waiting.append(text)
+        else:
             with self._log.open("a", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
                 file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
 
     def note(self, text: str, about: str | None = None) -> None:
-        """Something that the user should know, once; once `about` it, whatever the numbers are."""
+        """Tell the user something once; notes with the same `about` count as the same."""
         if (about or text) not in self._noted:
             self._noted[about or text] = text
             self.say(f"note: {text}")
 
     @contextmanager
     def of_warnings(self) -> Iterator[None]:
-        """Tell warnings as notes, in the words of settings."""
+        """Turn warnings into notes that name flags."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)  # each is told once, whoever read before
             warnings.showwarning = lambda message, *_, **__: self.note(
@@ -76,7 +81,7 @@ class RunProgress:
 
     @contextmanager
     def working(self, title: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        """Show what is being done, and tell at the end how long it took; gives a function that counts what is
+        """Show a piece of work, and report at the end how long it took; yields a function that counts what is
         done of the total, if there is one."""
         began, shows = time.perf_counter(), self.shows
         say = self._keep if shows else self.say
@@ -87,7 +92,7 @@ class RunProgress:
         tell(f"{title}{f': {bar.done:,}' if total else ''} ({seconds:.1f} s)")
 
     def trained(self, title: str, rows: list[dict[str, Any]], seconds: float) -> None:
-        """Tell of a training, which showed a bar of its own, by its log."""
+        """Report a training, which showed its own bar, from its log."""
         if rows:
             told = f"{title}: {counted(len(rows), 'epoch')}, loss {rows[-1]['loss']:.4f}, accuracy "
             self.say(f"{told}{rows[-1]['accuracy']:.3f} ({seconds:.1f} s)")

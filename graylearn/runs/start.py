@@ -23,17 +23,13 @@ from graylearn.estimator.saving import write_classifier
 from graylearn.integrations.onnx import unexportable
 from graylearn.methods import as_method
 from graylearn.nets import check_name
-from graylearn.runs import report
-from graylearn.runs.copies import copies_among
 from graylearn.runs.crowd import crowd_of_samples, with_consensus
-from graylearn.runs.fit import fit_stages
+from graylearn.runs.find import find
 from graylearn.runs.folder import RunFolder, check_same_data, writing
-from graylearn.runs.parts import find_in_parts
-from graylearn.runs.pictures import looks_of, odd_pictures
-from graylearn.runs.prepare import Prepared, prepare
+from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
+from graylearn.runs.results import make_report, summary_of, write_verdicts
 from graylearn.runs.settings import RunSettings, absolute
-from graylearn.runs.verdicts import FOUND, Found, summary_of, write_verdicts
 from graylearn.training import train
 from graylearn.training.devices import choose
 from graylearn.training.processes import led
@@ -49,12 +45,11 @@ def run(
     progress: RunProgress | None = None,
     source: Any = None,
 ) -> dict[str, Any]:
-    """Read, fit, audit, fit again, report; gives the summary of the run that is now in the folder `out`.
+    """Read, fit, audit, fit again and report into the folder `out`; returns the summary.
 
-    A folder that holds an unfinished run of the same settings is gone on with: what was finished is not
-    done again, and the result is the same. A finished run is kept unless `overwrite`. `source` is a dataset
-    of Hugging Face, streamed or not, that is read in blocks, several times over and each time in the same
-    order, in place of the data of the settings, which then only name it.
+    An unfinished run of the same settings in the folder is resumed, with the same result. A finished run is
+    kept unless `overwrite`. `source` is a Hugging Face dataset, streamed or not, that takes the place of the
+    data of the settings, which then only name it; it is read in blocks, several times in the same order.
     """
     with led(settings.device, train) as goes_the_way:
         return _run(settings, out, overwrite, progress or RunProgress(), source) if goes_the_way else {}
@@ -78,20 +73,17 @@ def _run(
     if source is None:
         settings = replace(settings, **absolute(vars(settings), Path()))
     with writing(out, settings, overwrite=overwrite) as folder, progress.of_warnings():
-        progress.also_to(folder.run_log)
+        progress.also_to(folder.run_log if folder.replaced is None else None)
         if folder.is_started:
             progress.say(f"going on with the unfinished run in {folder.path}")
         folder.stages.mkdir(exist_ok=True)
-        environment = write_environment(folder, settings.device)
-        summary = _made(settings, folder, progress, environment, source)
+        summary = _made(settings, folder, progress, source)
         folder.finish(summary)
     return summary
 
 
-def _made(
-    settings: RunSettings, folder: RunFolder, progress: RunProgress, environment: dict[str, Any], source: Any
-) -> dict[str, Any]:
-    """All files of the run; gives its summary."""
+def _made(settings: RunSettings, folder: RunFolder, progress: RunProgress, source: Any) -> dict[str, Any]:
+    """Write all files of the run; returns its summary."""
     began, crowd = time.perf_counter(), None
     reading = settings
     if settings.annotators or settings.annotations is not None:  # whose labels are brought together first
@@ -100,8 +92,10 @@ def _made(
     if crowd is not None:  # with the settings that would repeat the run, not those that read the consensus
         data = replace(data, settings=replace(settings, features=data.settings.features))
     check_same_data(folder, data.origin.path, data.fingerprint)
-    folder.write_settings(data.settings)
-    folder.write_source(data.source)
+    folder.begin(data.settings)
+    progress.also_to(folder.run_log)
+    environment = write_environment(folder, settings.device)
+    folder.write_source(data)
     found = find(data, folder.stages, progress)
     with progress.working("writing the verdicts", found.samples) as advance:
         found = found.showing(write_verdicts(folder, found, advance))
@@ -117,13 +111,13 @@ def _made(
     summary = summary_of(found, crowd, folder, time.perf_counter() - began)
     summary["data_notes"] = progress.notes
     with progress.working("writing the report"):
-        summary["fingerprint"] = report.make_report(folder, found, crowd, summary, environment)
-    folder.write_source(found.prepared.source)
+        summary["fingerprint"] = make_report(folder, found, crowd, summary, environment)
+    folder.write_source(found.prepared)
     return summary
 
 
 def write_environment(folder: RunFolder, device: str | None) -> dict[str, Any]:
-    """Versions and hardware, as far as they may change numbers."""
+    """environment.json: versions and hardware that may change results."""
     chosen = choose(device)
     environment = {
         "graylearn": graylearn.__version__,
@@ -138,19 +132,3 @@ def write_environment(folder: RunFolder, device: str | None) -> dict[str, Any]:
     }
     write_json(folder.environment, environment)
     return environment
-
-
-def find(prepared: Prepared, stages: Path, progress: RunProgress) -> Found:
-    """Audit the data, and learn from them if told so, as one part in memory or as many in files."""
-    if prepared.blocks is not None:
-        return find_in_parts(prepared, prepared.blocks, stages, progress)
-    fitted, shown = fit_stages(prepared, stages, progress), prepared.shown
-    return Found(
-        prepared=prepared,
-        fitted=fitted,
-        verdicts={name: getattr(fitted.audit, name) for name in FOUND},
-        contamination=fitted.audit.contamination,
-        ranges=fitted.audit.ranges,
-        copies=copies_among(shown, prepared.test, prepared.settings.duplicates, progress),
-        pictures=odd_pictures(looks_of(shown, prepared.origin)),
-    )

@@ -5,7 +5,7 @@ import pytest
 
 from graylearn.audit import Audit
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.refine import soft_targets
+from graylearn.estimator.pipeline import soft_targets
 
 SHORT = {"random_state": 0, "device": "cpu", "epochs": 10}
 """Half of what a fit takes by itself here; with fewer the views know no more than the network."""

@@ -8,7 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.card import CARD, card, plain
+from graylearn.estimator.saving import CARD, as_text, card
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -67,7 +67,7 @@ def test_it_counts_samples_and_suspects_by_class(fitted):
     found = rows(card(fitted))
     table = fitted.audit_.table
     for name, cells in found.items():
-        own = table[[plain(label) == name for label in table["label"]]]
+        own = table[[as_text(label) == name for label in table["label"]]]
         assert cells == [str(len(own)), str(own["suspected"].sum())]
     assert len(found) == 3
     right = (fitted.audit_.probabilities.argmax(axis=1) == fitted.audit_.label).mean()

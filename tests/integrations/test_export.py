@@ -58,16 +58,16 @@ def test_both_answer_as_predict_does(made, tmp_path):
         np.testing.assert_allclose(each["ood_score"], said["ood_score"], atol=1e-5)
         np.testing.assert_array_equal(each["rejected"], none)
         np.testing.assert_array_equal(np.asarray(each["class"])[~none], said["class"][~none])
-    assert (onnx.format, served.format) == ("onnx", "mlflow")
-    assert onnx.classes == served.classes == ["cat", "cow", "dog"]
-    assert "an ONNX file that reads the columns one, two, three, colour and answers class" in onnx.words
+    assert (onnx["format"], served["format"]) == ("onnx", "mlflow")
+    assert onnx["classes"] == served["classes"] == ["cat", "cow", "dog"]
+    assert onnx["reads"] == "the columns one, two, three, colour"
 
 
 def test_a_saved_classifier_is_exported_too(tmp_path):
     x = np.random.default_rng(0).normal(size=(40, 3))
     GrayClassifier(epochs=1, audit=None, random_state=0).fit(x, x[:, 0] > 0).save(tmp_path / "saved")
     done = export(tmp_path / "saved", tmp_path / "model.onnx")
-    assert done.reads == "X, 3 numbers a sample"
+    assert done["reads"] == "X, 3 numbers a sample"
     assert (tmp_path / "model.onnx").exists()
 
 

@@ -13,8 +13,7 @@ from report_tables import make_table
 from graylearn.errors import DataError
 from graylearn.report import Preview, ReportData, image_preview, write_report
 from graylearn.report import payload as payload_module
-from graylearn.report.payload import build_payload
-from graylearn.report.previews import to_json
+from graylearn.report.payload import build_payload, to_json
 
 CLASSES = ("cat", "dog", "owl")
 

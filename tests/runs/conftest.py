@@ -9,8 +9,8 @@ import pytest
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.prepare import prepare
 from graylearn.runs.progress import RunProgress
+from graylearn.runs.results import Found, write_verdicts
 from graylearn.runs.settings import RunSettings
-from graylearn.runs.verdicts import Found, write_verdicts
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def finished(tmp_path):
         folder.path.mkdir()
         prepared = prepare(chosen, tmp_path / "stages", RunProgress(quiet=True))
         folder.write_settings(prepared.settings)
-        folder.write_source(prepared.source)
+        folder.write_source(prepared)
         train, suspects = prepared.train, suspects or {}
         names, classes = [str(name) for name in train.ids], [str(label) for label in train.classes]
         is_suspect = np.array([name in suspects for name in names])

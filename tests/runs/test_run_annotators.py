@@ -13,9 +13,8 @@ from graylearn.cli.main import app
 from graylearn.errors import DataError, SettingsError
 from graylearn.runs import RunProgress, RunSettings
 from graylearn.runs import run as start
-from graylearn.runs.apply import apply_decisions
+from graylearn.runs.apply import apply_decisions, write_tasks
 from graylearn.runs.crowd import opinions
-from graylearn.runs.tasks import write_tasks
 
 NAMES = np.array(["ant", "bee", "cow"])
 PEOPLE = ["anna", "ben", "cleo", "dan"]
@@ -86,12 +85,12 @@ def test_the_run_goes_on_to_tools_and_back_to_the_data(made, folder, tmp_path):
 
 def test_long_form_is_the_same_opinions(folder):
     path, _ = folder
-    wide = opinions(RunSettings(data=str(path / "wide.csv"), annotators=tuple(PEOPLE)))
-    parted = opinions(RunSettings(data=str(path / "wide.csv"), annotators=(", ".join(PEOPLE),)))
-    assert parted.given.equals(wide.given)
-    long = opinions(RunSettings(data=str(path / "rows.csv"), annotations=str(path / "long.csv")))
-    assert (long.given[PEOPLE].fillna("").to_numpy() == wide.given.fillna("").to_numpy()).all()
-    assert long.table.frame.columns.tolist() == wide.table.frame.columns.tolist()
+    without_labels, wide, _ = opinions(RunSettings(data=str(path / "wide.csv"), annotators=tuple(PEOPLE)))
+    _, parted, _ = opinions(RunSettings(data=str(path / "wide.csv"), annotators=(", ".join(PEOPLE),)))
+    assert parted.equals(wide)
+    table, long, _ = opinions(RunSettings(data=str(path / "rows.csv"), annotations=str(path / "long.csv")))
+    assert (long[PEOPLE].fillna("").to_numpy() == wide.fillna("").to_numpy()).all()
+    assert table.frame.columns.tolist() == without_labels.frame.columns.tolist()
 
 
 def test_what_cannot_be_is_refused(folder, tmp_path):

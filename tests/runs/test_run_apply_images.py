@@ -11,8 +11,7 @@ from run_helpers import decide
 
 from graylearn.cli.show import show_applied
 from graylearn.errors import DataError, DataWarning
-from graylearn.runs.apply import apply_decisions
-from graylearn.runs.tasks import write_tasks
+from graylearn.runs.apply import apply_decisions, write_tasks
 
 
 @pytest.fixture

@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 
 from graylearn.cli.main import app
 from graylearn.errors import DataError, SettingsError
-from graylearn.runs.apply import apply_decisions
+from graylearn.runs.apply import apply_decisions, write_tasks
 from graylearn.runs.settings import in_flags
-from graylearn.runs.tasks import write_tasks
 
 
 @pytest.mark.parametrize(

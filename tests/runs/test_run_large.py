@@ -21,10 +21,10 @@ from graylearn.data.tables import ReadOptions
 from graylearn.errors import DataError, SettingsError
 from graylearn.estimator import saving
 from graylearn.runs import RunProgress, RunSettings, run
-from graylearn.runs import parts as run_parts
+from graylearn.runs import find as finding
 from graylearn.runs.apply import apply_decisions
 from graylearn.runs.check import WORDS, check
-from graylearn.runs.copies import among
+from graylearn.runs.oddities import among
 from graylearn.runs.predict import predict
 
 CLASSES, ROWS = 3, 900
@@ -131,7 +131,7 @@ def test_what_was_found_in_parts_can_be_applied(tables, audited, tmp_path):
 
 
 def test_a_stopped_audit_keeps_its_blocks_and_parts(tables, audited, tmp_path, monkeypatch):
-    out, seen, real, deal = tmp_path / "run", [], run_parts.audit_part, parts.PartFiles.deal
+    out, seen, real, deal = tmp_path / "run", [], finding.audit_part, parts.PartFiles.deal
     most = 1
 
     def stops_after_two(self, state, end, *given):
@@ -154,7 +154,7 @@ def test_a_stopped_audit_keeps_its_blocks_and_parts(tables, audited, tmp_path, m
         patch.setattr(parts.PartFiles, "deal", stops_after_two)
         with pytest.raises(KeyboardInterrupt):
             goes_on()
-    monkeypatch.setattr(run_parts, "audit_part", stops_after_one)
+    monkeypatch.setattr(finding, "audit_part", stops_after_one)
     with pytest.raises(KeyboardInterrupt):
         goes_on()
     most = 3
@@ -247,7 +247,7 @@ def test_copies_are_found_across_parts(tmp_path):
     label[40] = 1
     files = parts.PartFiles(tmp_path / "parts", 4)  # of which one stays empty
     files.deal(files.dealt(), 200, rows, label[rows], x[rows], rows % 3)
-    found = run_parts.copies_in_parts(files)
+    found = finding.copies_in_parts(files)
     number = np.searchsorted(rows, np.arange(200))  # of each row among the samples
     groups = [number[[0, 150]], number[[20, 30, 40]], number[[198, 199]]]
     assert [members.tolist() for members in found.groups] == [group.tolist() for group in groups]

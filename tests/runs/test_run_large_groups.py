@@ -7,7 +7,7 @@ import pytest
 from graylearn.audit import parts
 from graylearn.errors import DataError
 from graylearn.runs import RunProgress, RunSettings, run
-from graylearn.runs import parts as run_parts
+from graylearn.runs import find as finding
 from graylearn.runs.prepare import prepare
 
 ROWS, QUIET = 600, RunProgress(quiet=True)
@@ -38,7 +38,7 @@ def dealt(settings, folder):
     opened = prepare(settings, folder, QUIET)
     dealing = parts.Dealing.of(opened.counts, settings.part_size, settings.seed)
     files = parts.PartFiles(folder, dealing.parts)
-    run_parts.deal(opened, opened.blocks, dealing, files, QUIET)
+    finding.deal(opened, opened.blocks, dealing, files, QUIET)
     return files
 
 

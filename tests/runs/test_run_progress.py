@@ -5,7 +5,7 @@ import pytest
 
 import graylearn as gl
 from graylearn import progress
-from graylearn.progress import watched
+from graylearn.progress import Bar
 
 
 def test_an_audit_tells_its_stages_to_who_watches():
@@ -13,7 +13,12 @@ def test_an_audit_tells_its_stages_to_who_watches():
     y = random.integers(0, 3, 90)
     x = 4 * np.eye(3, 5)[y] + random.normal(size=(90, 5))
     told = []
-    with watched(lambda *news: told.append(news)):
+
+    class Watch(Bar):
+        def show(self, *news):
+            told.append(news)
+
+    with Watch("what an audit tells", shows=False):
         watched_audit = gl.audit(x, y)
     stages = list(dict.fromkeys(stage for stage, _, _ in told))
     assert stages == ["comparing neighbours", "kernel regression", "trees"]
@@ -38,7 +43,7 @@ def test_an_audit_tells_a_person_how_far_it_is(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
     audited("auto")  # no terminal: lines
     assert "audit, kernel regression: " in capsys.readouterr().err
-    with watched(lambda *_: None):
+    with Bar("silent", shows=False):
         audited("lines")  # whoever watches tells it
     assert capsys.readouterr().err == ""
     with pytest.raises(gl.errors.SettingsError, match="auto, bar, lines or none"):

@@ -14,7 +14,7 @@ from PIL import Image
 
 from graylearn.runs import RunProgress, RunSettings, run
 from graylearn.runs.prepare import prepare
-from graylearn.runs.verdicts import apply_command
+from graylearn.runs.results import apply_command
 
 
 def payload_of(folder):

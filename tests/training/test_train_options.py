@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from training_helpers import Opaque, StopAt, assert_same_weights, blobs, cnn, mlp, pictures
 
 from graylearn.errors import CheckpointError
-from graylearn.runs.fit import make_classifier
+from graylearn.runs.find import make_classifier
 from graylearn.runs.settings import RunSettings
 from graylearn.training import OptimizerSettings, train, train_stack
 from graylearn.training.seeding import epoch_order

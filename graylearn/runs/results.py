@@ -1,9 +1,11 @@
-"""What came out of a run: the verdicts in its folder, a block at a time, the summary, and notes."""
+"""What came out of a run: the verdicts in its folder, a block at a time, the summary, notes, and the page."""
 
 from __future__ import annotations
 
+import datetime
 import re
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
 
 from graylearn import metrics
 from graylearn.array_types import Ints
@@ -21,6 +24,7 @@ from graylearn.audit import Audit
 from graylearn.audit.annotators import Crowd
 from graylearn.audit.duplicates import Duplicates
 from graylearn.audit.kinds import KINDS, LEVELS, SURE
+from graylearn.audit.scaling import reduced, scaled
 from graylearn.audit.slices import sentences, slices
 from graylearn.data.atomic import replacing
 from graylearn.data.csv_files import added_to
@@ -29,60 +33,97 @@ from graylearn.data.labels import are_near
 from graylearn.data.samples import Label, Samples, joined
 from graylearn.errors import counted
 from graylearn.estimator import GrayClassifier
-from graylearn.estimator.refine import LEAST_CLASSES
+from graylearn.estimator.networks import outputs_of
+from graylearn.estimator.pipeline import LEAST_CLASSES
 from graylearn.paths import matching
-from graylearn.runs.copies import copies_in_numbers, group_column, note_of
-from graylearn.runs.crowd import crowd_in_numbers, note_of_crowd
-from graylearn.runs.fit import Fitted
+from graylearn.report import Preview, image_preview, preview_samples
+from graylearn.report.payload import fingerprint_of
+from graylearn.report.write import data_of, render, rows_of
+from graylearn.runs.crowd import crowd_among, crowd_in_numbers, note_of_crowd
 from graylearn.runs.folder import RunFolder
-from graylearn.runs.pictures import Checks, column, told
+from graylearn.runs.oddities import (
+    Checks,
+    among,
+    copies_in_numbers,
+    group_column,
+    note_of,
+    note_of_pictures,
+    picture_column,
+)
 from graylearn.runs.prepare import Prepared
 
 FOUND = ("label", "confidence", "score", "suspected", "level", "kind", "suggested", "because")
-"""What is found of a sample, by the names and in the codes of an `Audit`."""
+"""What an audit says of each sample, with the names and codes of `Audit`."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The results of the fits of a run."""
+
+    classifier: GrayClassifier
+    """The last fit, with its audit and history; unfitted if the audit alone needed no fit."""
+    audit: Audit
+    """The verdict on the training set."""
+    test_probabilities: dict[str, NDArray[np.float64]]
+    """(N, K) test set probabilities by way of learning, classes in the classifier's order; the model last."""
+    test_labels: NDArray[np.int64] | None
+    """(N,) labels of the test set, as indices into the classifier's classes."""
+    logs: dict[str, list[dict[str, Any]]]
+    """One row per epoch, by stage."""
+
+    @property
+    def refined(self) -> bool:
+        """Whether the classifier learned the beliefs of the audit."""
+        return bool(getattr(self.classifier, "refined_", False))
+
+    @property
+    def curves(self) -> NDArray[np.float16] | None:
+        """(epochs, N) confidence of the first fit in the given labels; None without a fit."""
+        history = getattr(self.classifier, "history_", None)
+        return None if history is None else history.label_confidence
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Some neighbouring samples, and what was found of them."""
+    """A block of consecutive samples with their verdicts."""
 
     samples: Samples
     """As a person knows them."""
     found: Mapping[str, NDArray[Any]]
-    """(n,) of each name in FOUND, of the samples that were not held out."""
+    """(n,) each name in FOUND, for the samples that were not held out."""
     held_out: NDArray[np.bool_]
     """(N,) which of them were held out to measure on."""
     hashes: Sequence[str] | None = None
-    """(N,) of the images of a folder."""
+    """(N,) SHA-256 of each image, for a folder of images."""
     shown: Ints | None = None
-    """Those that the page shows; None: all that were not held out, which are one block."""
+    """Which of them the page shows; None: all that were not held out."""
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What was found in the data, in however many parts."""
+    """The result of `find`, whatever the number of parts."""
 
     prepared: Prepared
-    """The data, of which the samples that the page shows are in memory."""
+    """The data; the samples that the page shows are in memory."""
     fitted: Fitted
-    """What was learned, and the audit of these samples."""
+    """The fits, and the audit of the samples in memory."""
     verdicts: Mapping[str, NDArray[Any]]
-    """(N,) of the names in FOUND, of all samples that were audited, in the order of the data."""
+    """(N,) each name in FOUND, for all audited samples in the order of the data."""
     contamination: Mapping[str, float | None]
     ranges: Mapping[str, tuple[float, float]]
-    """As of `Audit`, of all samples."""
+    """As in `Audit`, for all samples."""
     copies: Duplicates | None
-    """Among all samples, where they were looked for."""
+    """Copies among all samples; None if not looked for."""
     pictures: Checks
     """Pictures that show little."""
     shown: Ints | None = None
-    """The samples of the page, by number; None where these are all that were not held out."""
+    """Index of the samples on the page; None: all that were not held out."""
     parts: int = 1
-    """In how many parts the samples were audited."""
+    """The number of parts in which the samples were audited."""
 
     @property
     def classes(self) -> Sequence[Label]:
-        """Those that the codes stand for."""
+        """The classes that label codes refer to."""
         return self.fitted.audit.classes
 
     @cached_property
@@ -94,16 +135,16 @@ class Found:
 
     @property
     def samples(self) -> int:
-        """How many were audited."""
+        """The number of audited samples."""
         return len(self.verdicts["label"])
 
     @property
     def model(self) -> GrayClassifier | None:
-        """What a fit learned."""
+        """The fitted classifier; None for an audit alone."""
         return self.fitted.classifier if self.prepared.settings.command == "fit" else None
 
     def blocks(self) -> Iterator[Judged]:
-        """All samples and what was found of them, in the order of the data."""
+        """All samples with their verdicts, block by block in the order of the data."""
         begin, because = 0, self.fitted.audit.because
         for samples, held_out, hashes in self.prepared.read():
             end = begin + int((~held_out).sum())
@@ -117,7 +158,7 @@ class Found:
             begin = end
 
     def showing(self, shown: Samples | None) -> Found:
-        """The same with these samples in memory, which the page shows; None: all of them are already."""
+        """The same with these samples, those of the page, in memory; None: they already are."""
         if shown is None:
             return self
         prepared = replace(
@@ -131,10 +172,10 @@ class Found:
 
 
 def write_verdicts(folder: RunFolder, found: Found, advance: Callable[[int], None]) -> Samples | None:
-    """samples.parquet, audit.parquet and audit.csv, with the group of each sample if copies were looked for,
-    and what is odd about its picture if some are; gives the samples of the page, None where these are all."""
+    """Write samples.parquet, audit.parquet and audit.csv, with the copy group of each sample if copies were
+    looked for, and what is odd about its picture; returns the samples of the page, None if these are all."""
     groups = None if found.copies is None else group_column(found.copies)
-    odd, begin = column(found.pictures), 0
+    odd, begin = picture_column(found.pictures), 0
     shown: list[Samples] = []
     with ExitStack() as stack:
         files = [folder.samples, folder.audit_parquet, folder.audit_csv]
@@ -159,7 +200,7 @@ def write_verdicts(folder: RunFolder, found: Found, advance: Callable[[int], Non
 
 
 def _known(block: Judged) -> pd.DataFrame:
-    """What samples.parquet holds of a block."""
+    """The rows of samples.parquet for a block."""
     labels = np.array([str(label) for label in block.samples.classes], dtype=object)
     known = {
         "id": pd.array([str(name) for name in block.samples.ids], dtype="string"),
@@ -170,7 +211,7 @@ def _known(block: Judged) -> pd.DataFrame:
 
 
 def _table(block: Judged, classes: Sequence[Label]) -> pd.DataFrame:
-    """What audit.csv and audit.parquet hold of a block, in the same types in every block."""
+    """The rows of audit.csv and audit.parquet for a block, with the same types in every block."""
     ids, found = block.samples.ids[~block.held_out], block.found
     names = pd.array(list(classes))  # of a type that can be missing
     columns = {
@@ -185,7 +226,7 @@ def _table(block: Judged, classes: Sequence[Label]) -> pd.DataFrame:
 
 
 def summary_of(found: Found, crowd: Crowd | None, folder: RunFolder, seconds: float) -> dict[str, Any]:
-    """What was found and measured, for people and programs."""
+    """summary.json: what was found and measured, for people and programs."""
     prepared, fitted = found.prepared, found.fitted
     audit, settings, labels = fitted.audit, prepared.settings, fitted.test_labels
     is_whole = found.parts == 1  # else the page does not hold the largest scores of all parts
@@ -248,12 +289,12 @@ def worst_of(audit: Audit) -> list[dict[str, Any]]:
 
 
 def first_of(audit: Audit) -> list[dict[str, Any]]:
-    """The five largest scores where nothing is flagged and some are worth a look."""
+    """Up to five samples with the largest scores, if nothing is flagged but some are worth a look."""
     return _listed(audit, np.argsort(-audit.score, kind="stable")[: min(5, audit.look_first)])
 
 
 def _listed(audit: Audit, rows: Iterable[int]) -> list[dict[str, Any]]:
-    """Samples for summary.json; resembles: the suggested class, or else the likeliest."""
+    """Samples for summary.json; `resembles` is the suggested class, or else the most probable one."""
     listed = []
     for row in rows:
         kind, other = KINDS[audit.kind[row]], int(audit.suggested[row])
@@ -273,7 +314,7 @@ def _listed(audit: Audit, rows: Iterable[int]) -> list[dict[str, Any]]:
 
 
 def notes_of(found: Found, crowd: Crowd | None) -> list[str]:
-    """What the reader of the findings should know, in plain sentences."""
+    """What a reader should know about the findings, in plain sentences."""
     prepared, fitted = found.prepared, found.fitted
     notes = [*fitted.audit.notes, *([] if crowd is None else [note_of_crowd(crowd)])]
     if rows := len(prepared.origin.left_out):
@@ -295,7 +336,7 @@ def notes_of(found: Found, crowd: Crowd | None) -> list[str]:
     if found.copies is not None and (said := note_of(found.copies)):
         notes.append(said)
     if found.pictures:
-        notes.append(told(found.pictures))
+        notes.append(note_of_pictures(found.pictures))
     if fitted.classifier.refine and (why_not := why_not_refined(fitted)) is not None:
         notes.append(why_not)
     if found.parts > 1:
@@ -310,8 +351,8 @@ def notes_of(found: Found, crowd: Crowd | None) -> list[str]:
 
 
 def gathered_in(prepared: Prepared, audit: Audit) -> dict[str, tuple[str, str]]:
-    """Where suspects gather, in sentences, each with its column and value: by columns that are no numbers, be
-    they learned from or not, and by folders; one folder per class is none."""
+    """Sentences on column values and image folders in which suspects are concentrated, each with its column
+    and value. Tests all columns that are not numeric, also those that nothing is learned from."""
     if not audit.suspected.any():
         return {}
     tables = [each for each in (prepared.shown.x, prepared.others) if isinstance(each, pd.DataFrame)]
@@ -330,7 +371,7 @@ def gathered_in(prepared: Prepared, audit: Audit) -> dict[str, tuple[str, str]]:
 
 
 def why_not_refined(fitted: Fitted) -> str | None:
-    """Why the second fit did not learn what the audit believes, where there were suspects; or None."""
+    """Why the second fit kept the given labels although there were suspects; None otherwise."""
     classifier, audit = fitted.classifier, fitted.audit
     if classifier.refined_ or not audit.suspected.any():
         return None
@@ -343,7 +384,7 @@ def why_not_refined(fitted: Fitted) -> str | None:
 
 
 def apply_command(prepared: Prepared, run: Path) -> str:
-    """What writes the cleaned dataset once the decisions are downloaded."""
+    """The command that writes the cleaned dataset once the decisions are downloaded."""
     data = Path(prepared.settings.data)
     source = Path(prepared.origin.path)  # of several annotators' labels it is not the data themselves
     stem = re.sub(r"\W*[*?[].*", "", data.name) or "data" if matching(data) else data.name
@@ -356,7 +397,7 @@ def apply_command(prepared: Prepared, run: Path) -> str:
 
 
 def _ending(path: Path) -> str:
-    """As it is written, with that of a compression; a folder has none."""
+    """The file name ending with its capitals, including a compression suffix; "" for a folder."""
     if path.is_dir():
         return ""
     packed = path.suffix if path.suffix.lower() in COMPRESSIONS else ""
@@ -364,7 +405,144 @@ def _ending(path: Path) -> str:
 
 
 def id_word(prepared: Prepared, audit: Audit) -> str:
-    """What the ids count where they are numbers that no column gave."""
+    """What the ids count, such as "line", if they are row numbers and not from a column; else ""."""
     origin = prepared.origin
     are_counted = audit.ids.dtype.kind in "iu" and origin.columns.id is None
     return ("sample" if origin.form == "npz" else origin.unit) if are_counted else ""
+
+
+OVERLAP = {"none": "no: each sample has one true class", "possible": "yes", "auto": "not said"}
+
+
+def make_report(
+    folder: RunFolder,
+    found: Found,
+    crowd: Crowd | None,
+    summary: dict[str, Any],
+    environment: dict[str, Any],
+) -> str:
+    """Write report.html; returns its fingerprint, which decisions made in it carry."""
+    prepared, fitted, audit = found.prepared, found.fitted, found.fitted.audit
+    reliability, confusion = _on_test_set(fitted)
+    copies, pictures, curves = found.copies, found.pictures, fitted.curves
+    if (shown := found.shown) is not None:
+        copies = None if copies is None else among(copies, shown)
+        pictures = {words: np.flatnonzero(np.isin(shown, odd)).tolist() for words, odd in pictures.items()}
+        crowd = None if crowd is None else crowd_among(crowd, shown)
+        curves = None if curves is None else curves[:, shown]
+    data = data_of(
+        audit,
+        title=Path(prepared.settings.data).name,
+        created=datetime.datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z"),
+        run=str(folder.path.absolute()),
+        facts=_facts(prepared, fitted, summary, environment),
+        notes=summary["notes"],
+        reading=summary["data_notes"],
+        checks=pictures,
+        gathered=[(words, *where) for words, where in gathered_in(prepared, audit).items()],
+        contamination=summary["contamination"],
+        ranges={name: (low, high) for name, (low, high) in summary["ranges"].items()},
+        look_first=summary["look_first"],
+        curves=curves,
+        previews=looks(prepared),
+        features=likeness(prepared, fitted.classifier),
+        rows=table_rows(prepared, fitted.classifier),
+        command=summary["next"],
+        id_word=id_word(prepared, audit),
+        reliability=reliability,
+        confusion=confusion,
+        accuracies={way: (values["accuracy"], None) for way, values in summary["test"].items()} or None,
+        training_log=fitted.logs.get("first"),
+        copies=copies,
+        groups=group_names(prepared),
+        crowd=crowd,
+    )
+    with replacing(folder.report) as partial:
+        partial.write_bytes(render(data))
+    return fingerprint_of(data)
+
+
+def _facts(
+    prepared: Prepared, fitted: Fitted, summary: dict[str, Any], environment: dict[str, Any]
+) -> dict[str, Any]:
+    """Facts about the run for the page."""
+    audit, settings = fitted.audit, prepared.settings
+    facts = {
+        "Data": Path(settings.data).name,
+        "Samples": summary["samples"],
+        "Classes": len(audit.classes),
+        "Label": prepared.origin.columns.label or "the folder of each image",
+        "Learned from": prepared.encoding.words,
+        "Method": f"{fitted.classifier.method_}" + (", refined" if fitted.refined else ""),
+        "Audited by": {"held-out": "views that did not see the label"}.get(audit.mode, audit.mode),
+        "Classes may overlap": OVERLAP[audit.overlap],
+        "Judge": audit.judge,
+        "Seed": str(settings.seed),
+        "Seconds": summary["seconds"],
+        "graylearn": environment["graylearn"],
+        "Device": environment["gpu"] or environment["device"],
+    }
+    if prepared.origin.columns.label is None and prepared.origin.form != "folder":
+        del facts["Label"]
+    return facts
+
+
+def _on_test_set(fitted: Fitted) -> tuple[metrics.Reliability | None, NDArray[Any] | None]:
+    """(calibration, confusions) of the kept model on the test set; None without one."""
+    if fitted.test_labels is None:
+        return None, None
+    said = list(fitted.test_probabilities.values())[-1]
+    classes = np.arange(len(fitted.audit.classes))
+    confusion = confusion_matrix(fitted.test_labels, said.argmax(axis=1), labels=classes)
+    return metrics.reliability(said, fitted.test_labels), confusion
+
+
+def likeness(prepared: Prepared, classifier: GrayClassifier) -> NDArray[Any] | None:
+    """(N, D) features for comparing samples; for images, those of the network. None if there are none."""
+    x = classifier.encoder_.transform(prepared.train.x)
+    if x.ndim == 2:
+        return reduced(scaled(x))
+    if not hasattr(classifier, "network_"):  # an audit alone
+        return None
+    _, features = outputs_of(classifier.network_, x, classifier.preparation_)
+    return None if features is None else reduced(scaled(features))
+
+
+def looks(prepared: Prepared) -> Callable[[int], Preview | None]:
+    """Previews of the samples: rows include columns that were left out of learning; images come uncropped
+    from their files."""
+    shown = prepared.shown
+    if isinstance(shown.x, pd.DataFrame) and prepared.others is not None:  # a person may judge by them too
+        shown = replace(shown, x=pd.concat([shown.x, prepared.others.set_axis(shown.x.index)], axis=1))
+    cropped, origin = preview_samples(shown), prepared.origin
+    are_paths = origin.form == "folder" or (origin.columns.path is not None and origin.columns.id is None)
+    if not are_paths:
+        return cropped
+
+    def whole(index: int) -> Preview | None:
+        try:
+            return image_preview(origin.root / str(shown.ids[index]))
+        except Exception:  # a file that is gone or odd: what was learned from is still known
+            return cropped(index)
+
+    return whole
+
+
+def group_names(prepared: Prepared) -> list[str] | None:
+    """(N,) the name of each sample's group; None without groups."""
+    groups, column, others = prepared.shown.groups, prepared.origin.columns.group, prepared.others
+    if groups is None:
+        return None
+    if others is None or column not in others.columns:
+        return [str(number) for number in groups]
+    names = dict(zip(groups.tolist(), map(str, others[column]), strict=True))
+    times = Counter(names.values())  # a word for no group is the name of many, each of which stands alone
+    return [names[each] if times[names[each]] == 1 else f"{names[each]} {each}" for each in groups.tolist()]
+
+
+def table_rows(prepared: Prepared, classifier: GrayClassifier) -> pd.DataFrame | None:
+    """The rows of a table, with the columns that were learned from, or of numbers; None for other data."""
+    rows, encoder = rows_of(prepared.shown), classifier.encoder_.table
+    if rows is None or encoder is None:
+        return rows
+    return rows[[name for name in rows.columns if str(name) in encoder.kinds_]]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from graylearn.data.cells import guessed_separator
 from graylearn.data.images import (
@@ -25,7 +26,7 @@ from graylearn.data.images import (
     decode_image,
     tell_unreadable,
 )
-from graylearn.data.samples import Label, Samples, encode_labels
+from graylearn.data.samples import Kind, Label, Samples, encode_labels
 from graylearn.data.splits import group_numbers
 from graylearn.data.tables import Column, Columns, RawTable, ReadOptions, is_text_type, plain_ids
 from graylearn.errors import DataError, Hint, are, counted, first_few, meant, warn
@@ -223,10 +224,22 @@ def of_table(
             where = table.where(left_out)
             tell_unlabelled(table.name, columns.label, options, len(left_out), len(table.frame), where)
         table = table.take(rows)
-    if table.images is None and columns.path is None:
-        return samples_from_table(table, columns, options), columns, rows
-    samples, kept = _of_images(table, columns, root, options)
-    return samples, columns, rows[kept]
+    if table.images is None and columns.path is not None:
+        there = _with_path(table, columns.path)
+        table, rows = table.take(there), rows[there]
+    if not len(table.frame):
+        raise DataError(f"{table.name} has columns ({table.columns_text()}) but no rows")
+    table = _with_ids(table, columns.id)
+    y, known = _labels(table, columns.label, options)
+    groups = None
+    if columns.group is not None:
+        groups = group_numbers(group_names(table, columns.group), len(table.frame), table.ids)
+    x, kind, kept = _contents(table, columns, root, options)
+    ids = table.ids
+    if columns.path is not None and columns.id is None:
+        ids = np.array([str(path) for path in table.frame[columns.path]], dtype=object)
+    y, ids, groups = y[kept], ids[kept], None if groups is None else groups[kept]
+    return Samples(x, y, known, ids, kind, groups=groups), columns, rows[kept]
 
 
 def columns_of(table: RawTable, options: ReadOptions) -> Columns:
@@ -238,59 +251,37 @@ def columns_of(table: RawTable, options: ReadOptions) -> Columns:
     return replace(find_columns(others, replace(options, text=table.images, path=None)), text=None)
 
 
-def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) -> Samples:
-    """Samples of kind "table"; "text" with a text column; "array" where one column holds vectors."""
-    if not len(table.frame):
-        raise DataError(f"{table.name} has columns ({table.columns_text()}) but no rows")
-    table = _with_ids(table, columns.id)
-    y, known = _labels(table, columns.label, options)
-    groups = None
-    if columns.group is not None:
-        groups = group_numbers(group_names(table, columns.group), len(table.frame), table.ids)
+def _contents(
+    table: RawTable, columns: Columns, root: Path, options: ReadOptions
+) -> tuple[Any, Kind, NDArray[np.int64] | slice]:
+    """(x, what it is, which of the rows it is made of): vectors where one column holds them.
+
+    Columns besides the image or the text, label, id and group are passed over.
+    """
+    if table.images is not None:
+        pixels, kept = _decoded(list(table.frame[table.images]), table.name, options.size)
+        return pixels, "image", kept
+    if columns.path is not None:
+        files = [root / str(path) for path in table.frame[columns.path]]
+        if not any(file.exists() for file in files):
+            raise NoImagesError(
+                f"{table.name}: none of the images in column {str(columns.path)!r} is there; paths begin at "
+                f"the folder of the table, so that the first is {files[0]}"
+            )
+        pixels, kept = cache_images(files, size=options.size, folder=options.cache, workers=options.workers)
+        return pixels, "image", kept
     if columns.text is not None:
-        return Samples(_texts(table, columns.text), y, known, table.ids, "text", groups=groups)
+        return _texts(table, columns.text), "text", slice(None)
     others = (columns.label, columns.id, columns.group)
     features = [name for name in table.frame.columns if name not in others]
     if not features:
         raise DataError(f"{table.name} has only {table.columns_text()}; nothing is left to learn from")
     if len(features) == 1 and (stacked := _stacked(table, features[0])) is not None:
-        return Samples(stacked, y, known, table.ids, "array", groups=groups)
+        return stacked, "array", slice(None)
     x = table.frame[features] if len(features) < table.frame.shape[1] else table.frame
     _check_plain(table, x)
-    x = _with_missing(x, table.missing_words)
     # The row names live in `ids`; a plain index keeps later joins from aligning on them by accident.
-    return Samples(x.reset_index(drop=True), y, known, table.ids, "table", groups=groups)
-
-
-def _of_images(
-    table: RawTable, columns: Columns, root: Path, options: ReadOptions
-) -> tuple[Samples, np.ndarray]:
-    """(samples, their rows) of images that the table holds, or lists by their paths from `root`.
-
-    Ids of listed ones are the paths as written, unless there is a column of ids. Columns besides the image,
-    label, id and group are passed over.
-    """
-    stored, column = table.images is not None, columns.path if table.images is None else table.images
-    there = np.arange(len(table.frame)) if stored else _with_path(table, column)
-    table = table if len(there) == len(table.frame) else table.take(there)
-    images = list(table.frame[column])
-    frame = table.frame.copy(deep=False)
-    frame[column] = ""  # labels and ids are those of any table of texts
-    known = replace(columns, text=column, path=None)
-    samples = samples_from_table(replace(table, frame=frame), known, options)
-    if stored:
-        pixels, kept = _decoded(images, table.name, options.size)
-    else:
-        files = [root / str(path) for path in images]
-        if not any(file.exists() for file in files):
-            raise NoImagesError(
-                f"{table.name}: none of the images in column {str(column)!r} is there; paths begin at the "
-                f"folder of the table, so that the first is {files[0]}"
-            )
-        if columns.id is None:
-            samples = replace(samples, ids=np.array([str(path) for path in images], dtype=object))
-        pixels, kept = cache_images(files, size=options.size, folder=options.cache, workers=options.workers)
-    return replace(samples.take(kept), x=pixels, kind="image"), there[kept]
+    return _with_missing(x, table.missing_words).reset_index(drop=True), "table", slice(None)
 
 
 def _with_path(table: RawTable, column: Hashable) -> np.ndarray:
@@ -400,19 +391,9 @@ def _labels(
             raise DataError("classes are given, and labelled=False says there are no labels: drop one")
         return np.full(len(table.frame), -1, dtype=np.int64), ()
     called = table.name if column is None else f"{table.name}, column {str(column)!r}"
-    raw = options.labels
-    if column is not None:
-        raw = table.frame[column]
-    elif len(raw) != len(table.frame):
+    raw = options.labels if column is None else table.frame[column]
+    if len(raw) != len(table.frame):
         raise DataError(f"{table.name} has {len(table.frame)} rows but {len(raw)} labels were given")
-    if isinstance(raw, pd.Series):
-        if (nested := _first_nested(raw)) is not None:
-            raise DataError(f"{called}: holds {nested} values; a label is text, a number or a bool")
-        if len(
-            rows := np.flatnonzero(is_missing(raw))
-        ):  # labels beside the table, for columns have none left
-            told = f"{len(rows)} of {len(raw)} labels {are(len(rows))} missing ({table.where(rows)})"
-            raise DataError(f"{called}: {told}; give one for each row")
     try:
         return encode_labels(raw, options.classes)
     except DataError as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from graylearn.data.inputs import as_labels, as_rows, as_samples
 from graylearn.data.samples import Samples, joined_rows, take_rows
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError, SettingsError, first_few
+from graylearn.options import check
 
 TRUTH = ("is_ood", "is_flipped", "true_y", "source")
 """The fields of Contaminated that a training run must not see."""
@@ -164,8 +164,7 @@ def _check_settings(alpha: float, labels: str, flip: float, on_shortage: str, se
         raise SettingsError.wrong("labels", labels, "'random' or 'specific'")
     if on_shortage not in ("raise", "lower", "subsample"):
         raise SettingsError.wrong("on_shortage", on_shortage, "'raise', 'lower' or 'subsample'")
-    if not (isinstance(seed, Integral) and int(seed) >= 0):
-        raise SettingsError.wrong("seed", seed, "a whole number of at least 0")
+    check({"seed": seed})
 
 
 def _counts(n_in: int, n_ood: int, alpha: float, on_shortage: str) -> tuple[int, int]:

@@ -29,6 +29,7 @@ from graylearn.data.inputs import as_samples
 from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, DataError, MissingExtraError, SettingsError, first_line
 from graylearn.lazy import require
+from graylearn.options import check
 from graylearn.progress import progress_bar
 
 IMAGE_MODEL = "efficientnet-lite0"
@@ -59,7 +60,7 @@ def embed_images(
     if samples.kind != "image":
         raise DataError(f"images are {samples.x.dtype} of {samples.x.shape}; expected uint8 (N, H, W, 3)")
     pixels = samples.x
-    _check_positive(batch_size=batch_size, **({} if size is None else {"size": size}))
+    check({"batch_size": batch_size, "size": size})
 
     @functools.cache
     def network() -> tuple[Callable[[Tensor], Tensor], int]:
@@ -89,7 +90,7 @@ def embed_text(
     samples = as_samples(texts, name="texts", labelled=False)
     if samples.kind != "text":
         raise DataError(f"texts are of kind {samples.kind!r}; expected a list of str")
-    _check_positive(batch_size=batch_size)
+    check({"batch_size": batch_size})
 
     @functools.cache
     def encoder() -> Callable[[list[str]], np.ndarray]:
@@ -239,12 +240,6 @@ def _device(device: str | torch.device | None) -> torch.device:
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return torch.device(device)
-
-
-def _check_positive(**values: int) -> None:
-    for name, value in values.items():
-        if value < 1:
-            raise SettingsError(f"{name} is {value}; it must be at least 1")
 
 
 def _as_nchw(batch: np.ndarray) -> Tensor:

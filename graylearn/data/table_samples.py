@@ -24,7 +24,7 @@ from graylearn.data.images import (
     UnreadableImageError,
     cache_images,
     decode_image,
-    tell_unreadable,
+    readable,
 )
 from graylearn.data.samples import Kind, Label, Samples, encode_labels
 from graylearn.data.splits import group_numbers
@@ -305,9 +305,8 @@ def _decoded(records: list[Any], name: str, size: int) -> tuple[np.ndarray, np.n
             data = record["bytes"] if record["bytes"] is not None else Path(record["path"]).read_bytes()
             pixels.append(np.frombuffer(decode_image(data, size), np.uint8))
         except (UnreadableImageError, OSError, TypeError) as error:
-            failed[row] = str(error)
-    tell_unreadable([f"row {row} ({why})" for row, why in failed.items()], len(records), f" of {name}")
-    kept = np.setdiff1d(np.arange(len(records)), list(failed)).astype(np.int64)
+            failed[row] = f"row {row} ({error})"
+    kept = readable(failed, len(records), f" of {name}")
     return np.stack(pixels).reshape(-1, size, size, CHANNELS), kept
 
 

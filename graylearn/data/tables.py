@@ -164,8 +164,8 @@ class ArrowTable(Table):
         damaged: the sentence to say where they cannot be read.
         files: what they are unpacked from, to no more than it may.
         numbers: (N,) what to call the rows; None: their positions.
-        has_index: whether the index that pandas kept names the rows of the whole. Read in blocks it does not:
-            it begins again with each file.
+
+    An index that pandas kept names the rows of the whole. Read in blocks it does not: it may begin again.
     """
 
     def __init__(
@@ -177,11 +177,9 @@ class ArrowTable(Table):
         *,
         files: Sequence[Path] = (),
         numbers: Sequence[int] | None = None,
-        has_index: bool = False,
     ) -> None:
         super().__init__(name, options)
-        self.arrows, self.damaged, self.numbers = arrows, damaged, numbers
-        self.files, self.has_index = files, has_index
+        self.arrows, self.damaged, self.numbers, self.files = arrows, damaged, numbers, files
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
         """The blocks in order, of some columns or of all."""
@@ -192,11 +190,12 @@ class ArrowTable(Table):
 
     def whole(self) -> RawTable:
         """All blocks as one."""
-        blocks = [arrow if self.has_index else _without_index(arrow) for arrow in self._counted(None)]
+        blocks = list(self._counted(None))
         if not blocks:
             raise DataError(f"{self.name} has no rows")
         with told_as(self.damaged):
-            return self.rows(pa.concat_tables(blocks), 0)
+            arrow = pa.concat_tables(blocks)
+            return self.rows(arrow if arrow.schema.pandas_metadata else _without_index(arrow), 0)
 
     def _counted(self, columns: Sequence[str] | None, joint: bool = True) -> Iterator[pa.Table]:
         """The blocks, as long as all of them, or each, unpack to no more than the files may."""
@@ -213,7 +212,7 @@ class ArrowTable(Table):
     def rows(self, arrow: pa.Table, start: int) -> RawTable:
         """A block, which begins at row `start`."""
         table = table_from_arrow(arrow, self.name)
-        if self.has_index and arrow.schema.pandas_metadata:
+        if arrow.schema.pandas_metadata:
             return table
         place = np.arange(start, start + len(table.frame))
         return replace(table, ids=place if self.numbers is None else np.asarray(self.numbers)[place])

@@ -32,7 +32,7 @@ class HuggingFace(Copied):
 
     def open(self, path: Path, options: ReadOptions) -> ArrowTable:
         """The rows."""
-        return DatasetTable(_loaded(path, options.split), options, str(path), arrow_files(path))
+        return DatasetTable(_loaded(path, options.split), options, str(path), sorted(path.rglob("*.arrow")))
 
     def endings(self, path: Path) -> tuple[str, ...]:
         """Parquet keeps what the columns mean: `datasets` finds the names of labels there again."""
@@ -40,11 +40,8 @@ class HuggingFace(Copied):
 
     def files(self, path: Path) -> list[Path]:
         """Its Arrow files, and what they mean: the names of labels stand in none of them."""
-        return [
-            *arrow_files(path),
-            *sorted(path.rglob("dataset_info.json")),
-            *sorted(path.rglob("state.json")),
-        ]
+        parts = ("*.arrow", "dataset_info.json", "state.json")
+        return [file for part in parts for file in sorted(path.rglob(part))]
 
 
 class DatasetTable(ArrowTable):
@@ -104,11 +101,6 @@ class DatasetTable(ArrowTable):
             [None if code != code or code < 0 else names[int(code)] for code in codes], dtype=object
         )
         return replace(table, frame=table.frame.assign(**{str(label): spelled}))
-
-
-def arrow_files(path: Path) -> list[Path]:
-    """The files that hold the rows, of all splits."""
-    return sorted(path.rglob("*.arrow"))
 
 
 def _loaded(path: Path, split: str | None) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -146,14 +146,20 @@ def _find(table: RawTable, given: Column, purpose: str) -> Column:
     raise DataError(f"{table.name} has no column {given!r} {purpose}{known}")
 
 
+def _only_one_called(names: Collection[str], columns: Iterable[Column]) -> Column:
+    """The one of the columns that bears one of the names, in lower case; None where none or several do."""
+    named = [column for column in columns if str(column).lower() in names]
+    return named[0] if len(named) == 1 else None
+
+
 def _guessed_path(table: RawTable, taken: tuple[Column, ...]) -> Column:
     """The column that holds paths of images: it is called so, and most of its values end so."""
     frame = table.frame
-    named = [name for name in frame.columns if str(name).lower() in PATH_NAMES and name not in taken]
-    if len(named) != 1:
+    named = _only_one_called(PATH_NAMES, [name for name in frame.columns if name not in taken])
+    if named is None:
         return None
-    images = sum(isinstance(cell, str) and cell.lower().endswith(_ENDINGS) for cell in frame[named[0]])
-    return named[0] if 2 * images > len(frame) else None
+    images = sum(isinstance(cell, str) and cell.lower().endswith(_ENDINGS) for cell in frame[named])
+    return named if 2 * images > len(frame) else None
 
 
 def _guessed_id(table: RawTable, taken: tuple[Column, ...]) -> Column:
@@ -162,16 +168,14 @@ def _guessed_id(table: RawTable, taken: tuple[Column, ...]) -> Column:
     # what pandas calls an index that it wrote without a name
     if first in ("", "Unnamed: 0") and first not in taken and table.frame[first].is_unique:
         return first
-    named = [name for name in columns if str(name).lower() == "id" and name not in taken]
-    return named[0] if len(named) == 1 else None
+    return _only_one_called({"id"}, [name for name in columns if name not in taken])
 
 
 def _guessed_text(table: RawTable, rest: list[Column], label_is_among: bool) -> Column:
     """A text alone with its label is the sample; beside other features it is one column of a table."""
-    named = [name for name in rest if str(name).lower() in TEXT_NAMES]
-    if len(named) != 1 or len(rest) != 1 + label_is_among or not is_text_type(table.frame[named[0]].dtype):
-        return None
-    return named[0]
+    named = _only_one_called(TEXT_NAMES, rest)
+    is_alone = named is not None and len(rest) == 1 + label_is_among
+    return named if is_alone and is_text_type(table.frame[named].dtype) else None
 
 
 def _guessed_label(table: RawTable, rest: list[Column], all_else_is_known: bool) -> Column:

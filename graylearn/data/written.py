@@ -23,6 +23,7 @@ from graylearn.data.atomic import (
     remove_left,
     replacing,
     replacing_folder,
+    restrict,
     signature,
     write_text,
 )
@@ -63,7 +64,8 @@ def writing(
         remove_left(path)
         check_there(path, kind, folder=folder, overwrite=overwrite, update=update)
         replace = replacing_folder if folder else replacing
-        with replace(path, like=permissions(of)) as partial:
+        with replace(path) as partial:
+            restrict(partial, permissions(of))
             yield partial
             found = hashes(partial)
             check_there(path, kind, folder=folder, overwrite=overwrite, update=update)  # it may have come now

@@ -136,7 +136,7 @@ def contaminate(
     order = np.argsort(np.argsort(is_ood, kind="stable"))  # the samples of x stand first, in their order
     y = np.concatenate([inside.y[kept], ood_y])[order]
     is_flipped = _flip(y, ~is_ood, flip, K, flips)
-    rows = joined_rows([take_rows(inside.x, kept), _converted(take_rows(ood, chosen), inside.x)])
+    rows = joined_rows([take_rows(inside.x, kept), take_rows(ood, chosen)])
     rows = take_rows(rows, order)
     ids = np.arange(len(order))
     if isinstance(x, Samples) and isinstance(ood_x, Samples) and x.ids.dtype.kind == ood_x.ids.dtype.kind:
@@ -197,7 +197,7 @@ def _inside(x: Any, y: Any) -> Samples:
 
 
 def _outside(ood_x: Any, x: Any) -> Any:
-    """The rows of the OOD samples, in the form of those of x."""
+    """The rows of the OOD samples, in the form and the type of those of x; whole numbers survive it."""
     if ood_x is None:
         raise DataError("ood_x is missing: contaminate(x, y, ood_x) needs the OOD samples, or alpha=0")
     rows = as_rows(ood_x, "ood_x")
@@ -211,7 +211,10 @@ def _outside(ood_x: Any, x: Any) -> Any:
         raise DataError(f"a sample of x has shape {x.shape[1:]} and one of ood_x {rows.shape[1:]}")
     if not np.can_cast(rows.dtype, x.dtype, casting="same_kind"):
         raise DataError(f"x is {x.dtype} and ood_x {rows.dtype}; convert ood_x to the type of x")
-    return rows
+    found = rows.astype(x.dtype, copy=False)
+    if x.dtype.kind in "iu" and not np.array_equal(found, rows):
+        raise DataError(f"ood_x holds numbers that {x.dtype} of x cannot; convert x to {rows.dtype}")
+    return found
 
 
 def _spread(groups: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
@@ -232,16 +235,6 @@ def _flip(y: np.ndarray, may_flip: np.ndarray, flip: float, K: int, rng: np.rand
     is_flipped = np.zeros(len(y), dtype=bool)
     is_flipped[chosen] = True
     return is_flipped
-
-
-def _converted(rows: Any, x: Any) -> Any:
-    """OOD rows in the type of x; whole numbers must survive it."""
-    if isinstance(rows, pd.DataFrame):
-        return rows
-    found = rows.astype(x.dtype, casting="same_kind")
-    if x.dtype.kind in "iu" and not np.array_equal(found, rows):
-        raise DataError(f"ood_x holds numbers that {x.dtype} of x cannot; convert x to {rows.dtype}")
-    return found
 
 
 def _clusters(x: Any, count: int, seed: int) -> np.ndarray:

@@ -142,18 +142,9 @@ class Table(ABC):
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
         """The blocks in order, of some columns or of all."""
 
+    @abstractmethod
     def whole(self) -> RawTable:
         """All blocks as one."""
-        return self.joined(list(self.batches()))
-
-    def joined(self, blocks: Sequence[RawTable]) -> RawTable:
-        """Blocks as one, with the columns of all."""
-        if not blocks:
-            raise DataError(f"{self.name} has no rows")
-        if len(blocks) == 1:
-            return blocks[0]
-        frame = pd.concat([block.frame for block in blocks], ignore_index=True)
-        return replace(blocks[0], frame=frame, ids=np.concatenate([block.ids for block in blocks]))
 
 
 class ArrowTable(Table):

@@ -108,7 +108,10 @@ class _Records(Table):
         """All blocks as one, parsed once."""
         if not (blocks := list(self._blocks())):
             raise DataError(f"{self.name} is empty")
-        return self.joined(blocks)
+        if len(blocks) == 1:
+            return blocks[0]
+        frame = pd.concat([block.frame for block in blocks], ignore_index=True)
+        return replace(blocks[0], frame=frame, ids=np.concatenate([block.ids for block in blocks]))
 
     def _blocks(self) -> Iterator[RawTable]:
         if _is_list(self.path):

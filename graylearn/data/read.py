@@ -247,26 +247,20 @@ class Blocks:
     def read(self, classes: Sequence[Label], start: int = 0) -> Iterator[Block]:
         """The blocks from row `start` on, where an earlier one ended."""
         options = replace(self.options, classes=classes if self.options.labelled else None)
-        block, unread, end = None, None, 0
+        end, unread = 0, None
         for table in self.table.batches():
             begin, end = end, end + len(table.frame)
             if begin < start or not len(rows_to_read(table, self._labelled_by, options)):
-                if block is not None:
-                    block = replace(block, end=end)  # so that rows that are no samples end no reading
                 continue
             try:
                 samples, _, rows = of_table(table, self.root, options, whole=False)
             except NoImagesError as error:
                 warn(f"{error}: they are left out")
                 unread = error
-                block = block and replace(block, end=end)
                 continue
-            if block is not None:
-                yield block
-            block = Block(end, rows + begin, samples)
-        if block is not None:
-            yield block
-        elif unread is not None:
+            start = -1  # a sample was found
+            yield Block(end, rows + begin, samples)
+        if unread is not None and start == 0:
             raise unread
 
     def spread(self, most: int, counts: Mapping[Label, int]) -> Samples:

@@ -26,7 +26,7 @@ from graylearn.data.images import (
     decode_image,
     readable,
 )
-from graylearn.data.samples import Kind, Label, Samples, encode_labels
+from graylearn.data.samples import Kind, Label, Samples, encode_labels, numbered
 from graylearn.data.splits import group_numbers
 from graylearn.data.tables import Column, Columns, RawTable, ReadOptions, is_text_type, plain_ids
 from graylearn.errors import DataError, Hint, are, counted, first_few, meant, warn
@@ -407,8 +407,7 @@ def is_missing(labels: pd.Series) -> np.ndarray:
     """(N,) where a label is missing, or text without a visible character."""
     if not is_text_type(labels.dtype) or _first_nested(labels) is not None:
         return labels.isna().to_numpy()
-    blank = [label for label in labels.unique() if isinstance(label, str) and not label.strip()]
-    return (labels.isna() | labels.isin(blank)).to_numpy()
+    return numbered(labels)[0] < 0
 
 
 def _texts(table: RawTable, column: Hashable) -> np.ndarray:

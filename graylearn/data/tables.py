@@ -129,14 +129,14 @@ class RawTable:
         )
 
 
+@dataclass(eq=False)
 class Table(ABC):
     """The rows of a source in order, read block by block and as often as asked."""
 
-    def __init__(self, name: str, options: ReadOptions) -> None:
-        self.name = name
-        """What to call it in an error."""
-        self.options = options
-        """How it is read, with what the source itself says of its labels."""
+    name: str
+    """What to call it in an error."""
+    options: ReadOptions
+    """How it is read, with what the source itself says of its labels."""
 
     @abstractmethod
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
@@ -147,30 +147,21 @@ class Table(ABC):
         """All blocks as one."""
 
 
+@dataclass(eq=False)
 class ArrowTable(Table):
     """A table that comes as blocks of Arrow.
-
-    Args:
-        arrows: gives the blocks, of some columns or of all.
-        damaged: the sentence to say where they cannot be read.
-        files: what they are unpacked from, to no more than it may.
-        numbers: (N,) what to call the rows; None: their positions.
 
     An index that pandas kept names the rows of the whole. Read in blocks it does not: it may begin again.
     """
 
-    def __init__(
-        self,
-        name: str,
-        options: ReadOptions,
-        arrows: Callable[[Sequence[str] | None], Iterable[pa.Table]],
-        damaged: str,
-        *,
-        files: Sequence[Path] = (),
-        numbers: Sequence[int] | None = None,
-    ) -> None:
-        super().__init__(name, options)
-        self.arrows, self.damaged, self.numbers, self.files = arrows, damaged, numbers, files
+    arrows: Callable[[Sequence[str] | None], Iterable[pa.Table]]
+    """Gives the blocks, of some columns or of all."""
+    damaged: str
+    """The sentence to say where they cannot be read."""
+    files: Sequence[Path] = ()
+    """What they are unpacked from, to no more than it may."""
+    numbers: Sequence[int] | None = None
+    """(N,) what to call the rows; None: their positions."""
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
         """The blocks in order, of some columns or of all."""

@@ -55,7 +55,9 @@ def _blocks(raw: bytes, columns: Sequence[str] | None) -> Iterator[pa.Table]:
         batches = map(file.get_batch, range(file.num_record_batches)) if is_file else file
         for batch in batches:
             yield from slices_of(pa.Table.from_batches([batch]), columns)
-        yield from slices_of(file.schema.empty_table(), columns)  # so that one without rows has columns
+        yield from slices_of(
+            pa.Table.from_batches([], file.schema), columns
+        )  # so that one without rows has columns
 
 
 FORMAT = Feather()

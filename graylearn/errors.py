@@ -226,8 +226,14 @@ class IdLikeColumnWarning(DataWarning):
     """A column seems to name the rows, which a model can only learn by heart."""
 
 
-def warn(told: str | Warning, kind: type[Warning] = DataWarning) -> None:
-    """Warn of the line outside this package that led to it: that is where somebody can look."""
+def warn(told: str | Warning, kind: type[Warning] = DataWarning, about: str | None = None) -> None:
+    """Warn of the line outside this package that led to it: that is where somebody can look.
+
+    about: what a DataWarning is of, where the same may be told again with other numbers.
+    """
+    if about is not None:
+        told = DataWarning(str(told))
+        told.about = about
     inside, frame, level = str(Path(__file__).parent) + os.sep, sys._getframe(1), 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(inside):
         frame, level = frame.f_back, level + 1

@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "losses": {"array_types", "errors", "torch_internals"},
     "nets": {"errors"},
     "metrics": {"array_types", "errors", "losses"},
-    "data": {"array_types", "errors", "lazy", "paths", "progress"},
+    "data": {"array_types", "errors", "lazy", "options", "paths", "progress"},
     "methods": {"array_types", "errors", "losses"},
     "training": {"array_types", "errors", "losses", "nets", "metrics", "data", "methods"},
     "audit": {"errors", "losses", "nets", "metrics", "data", "methods", "training"},

@@ -29,19 +29,21 @@ _SHORT = re.compile(r"\d+ requested and \d+ written")
 
 
 @contextmanager
-def replacing(path: Path, *, like: int = -1) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """Give a path beside `path` to write to; on success it takes the place of `path`, on failure it is gone.
 
     Its name is new each time, so two processes that write the same file do not write into each other's, and
-    ends as that of `path` does, which tells formats what to write. `like` are the permissions that the file
-    has at most; those of a file that is replaced stay.
+    ends as that of `path` does, which tells formats what to write. The permissions of a file that is replaced
+    stay.
     """
     partial = _partial(path)
     try:
-        _make_place(path)
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        path.parent.mkdir(parents=True, exist_ok=True)
         remove_left(path, DAY)
         partial.touch(exist_ok=False)
-        restrict(partial, like, path)
+        restrict(partial, before=path)
         yield partial
         flush(partial)  # on the disk before the name points at it, also after a power cut
         partial.replace(path)
@@ -68,7 +70,7 @@ def check_place(path: Path) -> None:
 
 
 @contextmanager
-def replacing_folder(path: Path, *, like: int = -1) -> Iterator[Path]:
+def replacing_folder(path: Path) -> Iterator[Path]:
     """Give a folder beside `path` to fill; `replacing` for folders, of one process at a time.
 
     The old one is renamed before the new one is: what a kill between them left is put right by `settle`, with
@@ -79,7 +81,7 @@ def replacing_folder(path: Path, *, like: int = -1) -> Iterator[Path]:
     partial = _partial(path)
     try:
         partial.mkdir()
-        restrict(partial, like, path)
+        restrict(partial, before=path)
         yield partial
         if path.is_dir():
             path.rename(_old(path))
@@ -134,7 +136,7 @@ def _partial(path: Path) -> Path:
     return path.with_name(f".graylearn-{secrets.token_hex(4)}-{path.name}")
 
 
-def restrict(path: Path, like: int, before: Path | None = None) -> None:
+def restrict(path: Path, like: int = -1, before: Path | None = None) -> None:
     """Take from a file or folder the permissions that `like` does not have, or that what it replaces has not.
 
     What is replaced may be of the other kind.
@@ -159,12 +161,6 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """A JSON file for people too."""
     write_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def _make_place(path: Path) -> None:
-    if path.is_dir():
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def flush(path: Path) -> None:

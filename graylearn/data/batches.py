@@ -127,31 +127,17 @@ def augment_rows(
     column = torch.arange(width, device=images.device) + across[:, None]  # (B, W)
     if augment.flip:
         column = torch.where((draw[2] < 0.5)[:, None], column.flip(1), column)
-    taken = images[
-        rows[:, None, None], _reflect(row, height)[:, :, None], _reflect(column, width)[:, None, :]
-    ]
+    inner_row, inner_column = _reflect(row, height), _reflect(column, width)
+    taken = images[rows[:, None, None], inner_row[:, :, None], inner_column[:, None, :]]
     if augment.padding == "reflect":
         return taken
-    inside = _within(row, height)[:, :, None] & _within(column, width)[:, None, :]
+    inside = (inner_row == row)[:, :, None] & (inner_column == column)[:, None, :]
     return taken * inside[..., None]
 
 
 def _reflect(position: Tensor, size: int) -> Tensor:
     """Positions outside 0 .. size - 1 mirrored back in, the edge itself not repeated."""
     return size - 1 - (size - 1 - position.abs()).abs()
-
-
-def _within(position: Tensor, size: int) -> Tensor:
-    return (position >= 0) & (position < size)
-
-
-def check_image_shape(shape: Sequence[int]) -> None:
-    """Refuse what cannot be a set of images."""
-    if len(shape) not in (3, 4):
-        raise SettingsError(
-            f"augment needs images (N, height, width, channels), got samples of shape {tuple(shape[1:])}:"
-            " leave augment out for tables"
-        )
 
 
 WINDOW_BYTES = 64 << 20
@@ -227,7 +213,11 @@ class Preparation:
     def stored(self, x: Tensor) -> Tensor:
         """Samples in the form they are stored in on the device."""
         if self.images:
-            check_image_shape(x.shape)
+            if x.ndim not in (3, 4):
+                raise SettingsError(
+                    f"augment needs images (N, height, width, channels), got samples of shape "
+                    f"{tuple(x.shape[1:])}: leave augment out for tables"
+                )
             return as_nhwc(x)
         return x if x.dtype == self.dtype else x.to(self.dtype)
 

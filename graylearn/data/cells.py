@@ -6,10 +6,8 @@ import codecs
 import csv
 import io
 import re
-import threading
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from graylearn.errors import DataError, DataWarning, Hint, SettingsError, warn
@@ -19,8 +17,6 @@ SEPARATORS = (",", ";", "\t", "|")
 
 _LONGEST = (1 << 31) - 1
 """Characters of a cell: the most that the csv module takes on Windows, where a C long has 32 bits."""
-_LIMIT = threading.RLock()
-"""Held by the thread that has lifted the limit: were another to put it back meanwhile, reading would stop."""
 _SEPARATOR_LINE = re.compile(r'"?sep=([^"\w])"?[ \t]*\r?\n', re.IGNORECASE)
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -120,11 +116,11 @@ def records_of(text: str, separator: str, strict: bool = False) -> Iterator[Reco
             taken.append(line)
             yield line
 
-    with _any_field_size():
-        for cells in csv.reader(lines(), delimiter=separator, strict=strict):
-            yield Record(begins, "".join(taken), cells)
-            begins += len(taken)
-            taken.clear()
+    csv.field_size_limit(_LONGEST)  # of the whole process: to put it back would stop another thread's reading
+    for cells in csv.reader(lines(), delimiter=separator, strict=strict):
+        yield Record(begins, "".join(taken), cells)
+        begins += len(taken)
+        taken.clear()
 
 
 def rows_of(raw: bytes, separator: str) -> Iterator[Record]:
@@ -139,17 +135,6 @@ def unclosed(raw: bytes, separator: str) -> Record | None:
     text = raw.decode("utf-8", "surrogateescape")
     last = deque(records_of(f"{text}\n\0", separator), maxlen=1)[0]
     return None if last.text == "\0" else last
-
-
-@contextmanager
-def _any_field_size() -> Iterator[None]:
-    """Lift the csv module's limit on the length of a cell, which a long text exceeds, for a while."""
-    with _LIMIT:
-        before = csv.field_size_limit(_LONGEST)
-        try:
-            yield
-        finally:
-            csv.field_size_limit(before)
 
 
 def cell_span(record: str, separator: str, column: int) -> tuple[int, int]:

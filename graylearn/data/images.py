@@ -16,18 +16,20 @@ import os
 import shutil
 import stat
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from filelock import FileLock
+from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
 from graylearn.data.atomic import flush, replacing_folder
-from graylearn.errors import DataError, SettingsError, are, first_few, warn
+from graylearn.errors import DataError, are, first_few, warn
+from graylearn.options import check
 from graylearn.paths import default_cache_folder
 from graylearn.progress import progress_bar
 
@@ -215,73 +217,69 @@ def cache_images(
     which are left out. `workers` is the number of decoding threads: 0 decodes in this one, None takes one per
     core.
     """
-    if size < 1:
-        raise SettingsError(f"size is {size}; it must be at least 1 pixel")
-    if workers is not None and workers < 0:
-        raise SettingsError(f"workers is {workers}; it must be 0 or more")
+    check({"size": size, "workers": workers})
     if not len(paths):
         raise DataError("there are no image files to decode")
     files = [Path(path).absolute() for path in paths]
-    workers = _cores() if workers is None else workers
+    if workers is None:
+        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     home = default_cache_folder() if folder is None else Path(folder)
     home.mkdir(parents=True, exist_ok=True)
 
     entry = home / _entry_name(files, size)
-    if not _is_whole(entry, size):
+    failed = _failed(entry, size)
+    if failed is None:
         with FileLock(home / "decoding.lock"):  # whoever waited finds what the other has made
-            if not _is_whole(entry, size):
-                _build(entry, files, size, workers)
-    return _open(entry, files, size)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _build(entry: Path, files: list[Path], size: int, workers: int) -> None:
-    """Decode all files into a new entry; one process at a time."""
-    for left in entry.parent.glob(".graylearn-*-images-*"):
-        shutil.rmtree(left, ignore_errors=True)
-    with replacing_folder(entry) as partial:
-        failed, unread = [], False
-        with (partial / _PIXELS).open("wb") as file:
-            for index, found in enumerate(decode_all(files, size, workers)):
-                if found.reason is not None:
-                    failed.append((index, found.reason))
-                    unread |= found.unread
-                file.write(found.pixels)
-        meta = {"count": len(files), "failed": failed, "unread": unread}
-        (partial / _META).write_text(json.dumps(meta))
-        flush(partial / _PIXELS)
-        flush(partial / _META)
-
-
-def _open(entry: Path, files: list[Path], size: int) -> CachedImages:
-    failed = dict(json.loads((entry / _META).read_text())["failed"])
-    tell_unreadable([f"{files[index]} ({reason})" for index, reason in failed.items()], len(files))
-    kept = np.setdiff1d(np.arange(len(files)), list(failed)).astype(np.int64)
+            failed = _failed(entry, size)
+            if failed is None:
+                failed = _build(entry, files, size, workers)
+    kept = readable({index: f"{files[index]} ({reason})" for index, reason in failed.items()}, len(files))
     shape = (len(kept), size, size, CHANNELS)
     return CachedImages(np.memmap(entry / _PIXELS, np.uint8, "r", shape=shape), kept)
 
 
-def tell_unreadable(failed: Sequence[str], count: int, of: str = "") -> None:
-    """Warn of images that cannot be read, and refuse if there are no others."""
-    if len(failed) == count:
-        raise NoImagesError(f"none of the {count} images{of} can be read; the first is {failed[0]}")
-    if failed:
-        left_out = f"cannot be read and {are(len(failed))} left out"
-        warn(f"{len(failed)} of {count} images{of} {left_out}: {first_few(failed, 20, '; ')}")
+def readable(failed: Mapping[int, str], count: int, of: str = "") -> NDArray[np.int64]:
+    """(M,) those of `count` images that can be read: a warning names the others. Refused where all fail."""
+    told = list(failed.values())
+    if len(told) == count:
+        raise NoImagesError(f"none of the {count} images{of} can be read; the first is {told[0]}")
+    if told:
+        left_out = f"cannot be read and {are(len(told))} left out"
+        warn(f"{len(told)} of {count} images{of} {left_out}: {first_few(told, 20, '; ')}")
+    return np.setdiff1d(np.arange(count), list(failed)).astype(np.int64)
 
 
-def _is_whole(entry: Path, size: int) -> bool:
-    """Whether the entry can be used; one with a file that could not be opened is made anew, for that may pass
-    (a network, a lock) without the file looking different."""
-    try:
+def _failed(entry: Path, size: int) -> dict[int, str] | None:
+    """Why each of the files that cannot be read cannot, by its index; None where the entry cannot be used.
+
+    One with a file that could not be opened is made anew, for that may pass (a network, a lock) without the
+    file looking different.
+    """
+    with suppress(OSError, ValueError, KeyError, TypeError):
         meta = json.loads((entry / _META).read_text())
-        num_images: int = meta["count"] - len(meta["failed"])
-        return not meta["unread"] and (entry / _PIXELS).stat().st_size == num_images * size * size * CHANNELS
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+        pixels = (meta["count"] - len(meta["failed"])) * size * size * CHANNELS
+        if not meta["unread"] and (entry / _PIXELS).stat().st_size == pixels:
+            return dict(meta["failed"])
+    return None
+
+
+def _build(entry: Path, files: list[Path], size: int, workers: int) -> dict[int, str]:
+    """Decode all files into a new entry; one process at a time. Gives why some cannot be read."""
+    for left in entry.parent.glob(".graylearn-*-images-*"):
+        shutil.rmtree(left, ignore_errors=True)
+    failed, unread = {}, False
+    with replacing_folder(entry) as partial:
+        with (partial / _PIXELS).open("wb") as file:
+            for index, found in enumerate(decode_all(files, size, workers)):
+                if found.reason is not None:
+                    failed[index] = found.reason
+                    unread |= found.unread
+                file.write(found.pixels)
+        meta = {"count": len(files), "failed": list(failed.items()), "unread": unread}
+        (partial / _META).write_text(json.dumps(meta))
+        flush(partial / _PIXELS)
+        flush(partial / _META)
+    return failed
 
 
 def _entry_name(files: list[Path], size: int) -> str:

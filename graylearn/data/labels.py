@@ -11,6 +11,7 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Sequence
+from itertools import chain, islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from graylearn.array_types import Ints
 from graylearn.data.samples import RANGES, Label
 from graylearn.data.tables import MISSING_WORDS
-from graylearn.errors import DataWarning, counted, first_few, warn
+from graylearn.errors import counted, first_few, warn
 
 RARE = 0.05
 """How often at most, measured by the class that is meant, where spelling alone decides."""
@@ -53,45 +54,29 @@ def meant_by(names: Sequence[object], counts: Sequence[int] | Ints, looks: Looks
         found[k] = list(dict.fromkeys(other for way in sorted(ways) for other in by_way.get(way, ())))
         for way in ways:
             by_way.setdefault(way, []).append(k)
-    for k, others in found.items():
-        for other in sorted(others, key=lambda each: -count[each]):
-            if meant[other] == other and _is_meant(k, other, names, count, looks):
+    for k, near in found.items():
+        rare_beside = (other for other in order if looks is not None and count[k] <= RARE * count[other])
+        far = (o for o in rare_beside if meant[o] == o and _two_errors(str(names[k]), names[o]))
+        for other in chain(sorted(near, key=lambda each: -count[each]), islice(far, 1)):
+            if meant[other] == other and _is_meant(k, other, other in near, names, count, looks):
                 meant[k] = other
                 break
-        else:
-            meant[k] = k if looks is None else _farther(k, order, names, count, meant, looks)
     classes = len(set(meant[count > 0].tolist()))
     return meant if classes > 1 else np.arange(len(names))
 
 
-def _is_meant(k: int, other: int, names: Sequence[object], count: Ints, looks: Looks | None) -> bool:
-    """Whether label k is `other` misspelt, whose spelling is near."""
+def _is_meant(
+    k: int, other: int, is_near: bool, names: Sequence[object], count: Ints, looks: Looks | None
+) -> bool:
+    """Whether label k is `other` misspelt; is_near: one typing error apart, and not two."""
     same = _plain(str(names[k])) == _plain(str(names[other]))
     likely = same or count[k] <= RARE * count[other]
     if looks is None:
         return likely
     own, others, share = _mixed(k, other, *looks)
-    if likely:
+    if likely and is_near:
         return count[k] < _NEIGHBOURS or own < _APART or own < 2 * share
-    return _lies_among(k, other, count, own, others, share)
-
-
-def _farther(
-    k: int, order: Sequence[int], names: Sequence[object], count: Ints, meant: Ints, looks: Looks
-) -> int:
-    """The class that label k means if it is rare beside it, two typing errors away and among its samples;
-    else k. order: the classes, the most frequent first."""
-    for other in order:
-        if count[k] > RARE * count[other]:
-            break
-        if meant[other] == other and _two_errors(str(names[k]), names[other]):
-            return other if _lies_among(k, other, count, *_mixed(k, other, *looks)) else k
-    return k
-
-
-def _lies_among(k: int, other: int, count: Ints, own: float, others: float, share: float) -> bool:
-    """Whether k and `other` are as mixed as if their labels were shuffled, and k is nearer to `other` than to
-    all other classes together."""
+    # as mixed as if their labels were shuffled, and nearer to `other` than to all other classes together
     error = np.sqrt(share * (1 - share) / min(int(count[k]), _ASKED))
     return bool(own <= share + 2 * error and others >= 0.5 + 0.5 * count[other] / (count.sum() - count[k]))
 
@@ -267,12 +252,11 @@ def note_labels(
     """
     for label, count in zip(classes, counts, strict=True):
         if count and isinstance(label, str) and label.strip() in _NO_LABEL:
-            told = DataWarning(
+            warn(
                 f"the label {str(label)!r}, given {counted(int(count), 'time')}, counts as a class; if it "
-                "means that no label is known, leave those samples out: in a table empty these cells"
+                "means that no label is known, leave those samples out: in a table empty these cells",
+                about=f"the label {str(label)!r}",
             )
-            told.about = f"the label {str(label)!r}"
-            warn(told)
     _note_misspelt(list(classes), counts, meant, kept)
     _note_measured(classes, int(np.sum(counts)))
 
@@ -290,9 +274,8 @@ def _note_misspelt(
         else "an audit judges them as the class that they mean; a fit takes them for classes of their own, "
         "as an audit does with --keep-labels (keep_labels=True)"
     )
-    warning = DataWarning(f"labels that seem misspelt: {first_few(wrong, _MOST_ALIKE)}; {outcome}")
-    warning.about = f"labels that seem misspelt {np.flatnonzero(meant != np.arange(len(meant))).tolist()}"
-    warn(warning)
+    about = f"labels that seem misspelt {np.flatnonzero(meant != np.arange(len(meant))).tolist()}"
+    warn(f"labels that seem misspelt: {first_few(wrong, _MOST_ALIKE)}; {outcome}", about=about)
 
 
 def _note_measured(classes: Sequence[object] | np.ndarray, n: int) -> None:
@@ -300,12 +283,11 @@ def _note_measured(classes: Sequence[object] | np.ndarray, n: int) -> None:
     values = np.asarray(classes)
     if not ((len(values) > _FRACTIONS and _are_fractions(values)) or _are_scattered(values, n)):
         return
-    told = DataWarning(
+    warn(
         f"the labels look like a measurement: {len(values):,} different numbers on {n:,} rows, each taken as "
-        f"a class of its own; if they measure something, make the label {RANGES}"
+        f"a class of its own; if they measure something, make the label {RANGES}",
+        about="labels that look measured",
     )
-    told.about = "labels that look measured"
-    warn(told)
 
 
 def _are_fractions(values: np.ndarray) -> bool:

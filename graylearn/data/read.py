@@ -126,11 +126,8 @@ def read(
     if size is None:
         given["size"] = EMBED_SIZE if can_embed_images() else PIXELS_SIZE
     options = ReadOptions(**given)
-    if isinstance(source, str | os.PathLike):
+    if isinstance(source, str | os.PathLike) or is_hugging_face(source):
         return read_file(source, options)[0]
-    if is_hugging_face(source):
-        dataset = DatasetTable(source, options)
-        return of_table(dataset.whole(), Path(), dataset.options)[0]
     if isinstance(source, tuple):
         if len(source) != 2:
             raise DataError(f"the tuple holds {len(source)} things; expected the pair (x, y)")
@@ -143,16 +140,15 @@ def read(
     return _of_array(source, plain, options)
 
 
-def read_file(source: str | os.PathLike[str], options: ReadOptions) -> tuple[Samples, Origin]:
-    """The samples of a file or folder, and what was read: what `read` gives for it, and how it got there."""
+def read_file(source: Any, options: ReadOptions) -> tuple[Samples, Origin]:
+    """The samples of a file, a folder or a Hugging Face dataset, and what was read: what `read` gives for it,
+    and how it got there."""
     return read_with_others(source, options)[:2]
 
 
-def read_with_others(
-    source: str | os.PathLike[str], options: ReadOptions
-) -> tuple[Samples, Origin, pd.DataFrame | None]:
+def read_with_others(source: Any, options: ReadOptions) -> tuple[Samples, Origin, pd.DataFrame | None]:
     """The same, and the columns of a table that no sample is made of, one row per sample; else None."""
-    origin, found = opened(source, options)
+    origin, found = _opened(source, options)
     if isinstance(found, Samples):
         label = options.label if isinstance(options.label, str) else None
         told = Columns(label=label, group=options.group)
@@ -166,6 +162,12 @@ def read_with_others(
         used |= set(without_columns(table, options.without).frame.columns) - {columns.group}
     others = [name for name in table.frame.columns if name not in used]
     return samples, origin, table.frame.iloc[rows][others].reset_index(drop=True)
+
+
+def _opened(source: Any, options: ReadOptions) -> tuple[Origin, Table | Samples]:
+    if is_hugging_face(source):
+        return Origin(NAMELESS, "hugging_face", split=options.split), DatasetTable(source, options)
+    return opened(source, options)
 
 
 def _of_array(source: Any, values: Any, options: ReadOptions) -> Samples:
@@ -245,26 +247,20 @@ class Blocks:
     def read(self, classes: Sequence[Label], start: int = 0) -> Iterator[Block]:
         """The blocks from row `start` on, where an earlier one ended."""
         options = replace(self.options, classes=classes if self.options.labelled else None)
-        block, unread, end = None, None, 0
+        end, unread = 0, None
         for table in self.table.batches():
             begin, end = end, end + len(table.frame)
             if begin < start or not len(rows_to_read(table, self._labelled_by, options)):
-                if block is not None:
-                    block = replace(block, end=end)  # so that rows that are no samples end no reading
                 continue
             try:
                 samples, _, rows = of_table(table, self.root, options, whole=False)
             except NoImagesError as error:
                 warn(f"{error}: they are left out")
                 unread = error
-                block = block and replace(block, end=end)
                 continue
-            if block is not None:
-                yield block
-            block = Block(end, rows + begin, samples)
-        if block is not None:
-            yield block
-        elif unread is not None:
+            start = -1  # a sample was found
+            yield Block(end, rows + begin, samples)
+        if unread is not None and start == 0:
             raise unread
 
     def spread(self, most: int, counts: Mapping[Label, int]) -> Samples:
@@ -320,9 +316,7 @@ class Blocks:
 
 def open_blocks(source: Any, options: ReadOptions) -> Blocks:
     """A file or folder, or a Hugging Face dataset, to be read in blocks."""
-    if is_hugging_face(source):
-        return Blocks(DatasetTable(source, options), Origin(NAMELESS, "hugging_face", split=options.split))
-    origin, found = opened(source, options)
+    origin, found = _opened(source, options)
     if isinstance(found, Samples):
         told = "which is read as a whole, and not in parts: give a table"
         raise DataError(f"{origin.path} is {origin.form}, {told}")

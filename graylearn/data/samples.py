@@ -13,6 +13,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.api.types import union_categoricals
 
 from graylearn.errors import DataError, are, first_few, first_line
@@ -86,7 +87,8 @@ class Samples:
 
     def take(self, index: Any) -> Self:
         """The samples at `index` (indices, a mask of N bools, or a slice) in that order, with all classes."""
-        index = checked_index(index, len(self))
+        if not isinstance(index, slice):  # a slice copies nothing
+            index = _rows_at(index, len(self))
         return replace(self, **{name: take_rows(getattr(self, name), index) for name in self._per_sample()})
 
     def _per_sample(self) -> list[str]:
@@ -140,14 +142,14 @@ def encode_labels(raw: Any, classes: Sequence[Label] | None = None) -> tuple[np.
         )
     labels = [_as_label(value) for value in uniques]
     known = tuple(sorted(labels)) if classes is None else plain_classes(classes)
-    indices = {(isinstance(label, str), label): index for index, label in enumerate(known)}
-    strange = [label for label in labels if (isinstance(label, str), label) not in indices]
+    indices = {label: index for index, label in enumerate(known)}
+    strange = [label for label in labels if label not in indices]
     if strange:
         raise DataError(
             f"labels {first_few(strange, 5)} are not among the {len(known)} known classes "
             f"({first_few(known, 5)}); correct them or leave those rows out"
         )
-    index_of = np.array([indices[isinstance(label, str), label] for label in labels], dtype=np.int64)
+    index_of = np.array([indices[label] for label in labels], dtype=np.int64)
     return index_of[codes], known
 
 
@@ -228,13 +230,11 @@ def check_unique_ids(ids: np.ndarray) -> None:
         )
 
 
-def checked_index(index: Any, n: int) -> Any:
-    """An index of n samples as something to index arrays with: a slice as it is, all else as indices."""
-    if isinstance(index, slice):
-        return index
+def _rows_at(index: Any, n: int) -> NDArray[np.int64]:
+    """(M,) the rows of n samples that indices or a mask of bools name."""
     given = np.asarray(index)
     try:
-        rows = np.arange(n)[given if given.size else given.astype(np.int64)]
+        rows: NDArray[np.int64] = np.arange(n)[given if given.size else given.astype(np.int64)]
     except IndexError as error:
         raise DataError(f"the index does not fit {n} samples: {first_line(error)}") from error
     if rows.ndim != 1:

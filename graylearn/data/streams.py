@@ -7,10 +7,10 @@ sets in memory, with the same random numbers.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import torch
@@ -263,36 +263,23 @@ def _start_worker(user: Callable[[int], None] | None, worker: int) -> None:
         user(worker)
 
 
-@runtime_checkable
-class Listed(Protocol):
-    """Batches with an index that know the labels of all samples, so that they are not read once before."""
-
-    targets: Any
-    """(N,) the labels."""
-    batch_size: int
-    """Samples of a batch, at most or about."""
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-
 class LoaderBatches:
     """Batches of the user's own DataLoader or iterable, in the order it gives them.
 
     Where neither the items nor the dataset tell which sample is which, samples are counted as they arrive:
     the first of an epoch is sample 0. Every epoch must then give the same samples in the same order.
+
+    An iterable that has `targets` (N,), a `batch_size` and a length is not read once before the first epoch.
     """
 
     def __init__(
         self,
-        loader: Iterable[Any],
+        loader: Any,
         *,
         device: torch.device,
         preparation: Preparation | None = None,
     ) -> None:
         self.device, self.preparation = device, preparation or Preparation()
-        self.counted = False
         self.loader = loader
         if isinstance(loader, DataLoader) and not isinstance(loader.dataset, IterableDataset):
             # the dataset knows all its labels, also of samples that drop_last or a sampler leaves out
@@ -302,7 +289,7 @@ class LoaderBatches:
             self.loader = _indexed(loader, own)
             self.steps = len(loader)
             self.batch_size = int(getattr(loader.batch_sampler, "batch_size", 0))
-        elif isinstance(loader, Listed):
+        elif all(hasattr(loader, name) for name in ("targets", "batch_size", "__len__")):
             targets = as_classes(loader.targets)
             self.steps, self.batch_size = len(loader), loader.batch_size
         else:
@@ -313,22 +300,15 @@ class LoaderBatches:
 
     def _first_pass(self) -> tuple[Tensor, list[int]]:
         """The labels, which methods must know before they start, and the sizes of the batches."""
-        indices, labels, sizes = [], [], []
-        count = 0
-        self._seed()
-        for item in self.loader:
-            _, y, index = split_item(item)
-            y = as_classes(y)
-            if index is None:
-                self.counted = True
-                index = torch.arange(count, count + len(y))
-            indices.append(torch.as_tensor(index).long())
+        indices, labels, counts = [], [], []
+        for _, y, index, is_counted in self._read():
+            indices.append(index)
             labels.append(y)
-            sizes.append(len(y))
-            count += len(y)
-        if count == 0:
+            counts.append(is_counted)
+        sizes = list(map(len, labels))
+        if not sum(sizes):
             raise DataError("there are no samples to train on")
-        if self.counted:
+        if any(counts):
             warn(
                 "the data gives no index, so samples are numbered in the order they arrive;"
                 " the history is right only if every epoch gives them in the same order",
@@ -345,25 +325,25 @@ class LoaderBatches:
             )
         return targets, sizes
 
-    def _seed(self) -> None:
+    def _read(self) -> Iterator[tuple[Any, Tensor, Tensor, bool]]:
+        """(x, y, index) of each batch of an epoch, and whether the index counts samples as they arrive."""
         # The loop seeds the global generators before each epoch; a loader's own ones follow them, so that
         # the order of an epoch can be repeated.
         for owner in (self.loader, getattr(getattr(self.loader, "batch_sampler", None), "sampler", None)):
             own = getattr(owner, "generator", None)
             if isinstance(own, torch.Generator):
                 own.manual_seed(int(torch.randint(1 << 62, ())))
+        count = 0
+        for item in self.loader:
+            x, labels, given = split_item(item)
+            y = as_classes(labels)
+            index = torch.arange(count, count + len(y)) if given is None else torch.as_tensor(given).long()
+            yield x, y, index, given is None
+            count += len(y)
 
     def epoch(self, epoch: int) -> Iterator[Batch]:
         """The batches of `epoch`."""
-        self._seed()
-        count = 0
-        for item in self.loader:
-            x, y, index = split_item(item)
-            y = torch.as_tensor(y).long()
-            if index is None:
-                index = torch.arange(count, count + len(y))
-            index = torch.as_tensor(index).long()
-            count += len(y)
+        for x, y, index, _ in self._read():
             if int(index.max()) >= len(self.host_targets) or not torch.equal(self.host_targets[index], y):
                 raise DataError(
                     f"in epoch {epoch} a sample has another label than in the first reading:"

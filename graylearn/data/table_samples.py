@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from graylearn.data.cells import guessed_separator
 from graylearn.data.images import (
@@ -23,9 +24,9 @@ from graylearn.data.images import (
     UnreadableImageError,
     cache_images,
     decode_image,
-    tell_unreadable,
+    readable,
 )
-from graylearn.data.samples import Label, Samples, encode_labels
+from graylearn.data.samples import Kind, Label, Samples, encode_labels, numbered
 from graylearn.data.splits import group_numbers
 from graylearn.data.tables import Column, Columns, RawTable, ReadOptions, is_text_type, plain_ids
 from graylearn.errors import DataError, Hint, are, counted, first_few, meant, warn
@@ -145,14 +146,20 @@ def _find(table: RawTable, given: Column, purpose: str) -> Column:
     raise DataError(f"{table.name} has no column {given!r} {purpose}{known}")
 
 
+def _only_one_called(names: Collection[str], columns: Iterable[Column]) -> Column:
+    """The one of the columns that bears one of the names, in lower case; None where none or several do."""
+    named = [column for column in columns if str(column).lower() in names]
+    return named[0] if len(named) == 1 else None
+
+
 def _guessed_path(table: RawTable, taken: tuple[Column, ...]) -> Column:
     """The column that holds paths of images: it is called so, and most of its values end so."""
     frame = table.frame
-    named = [name for name in frame.columns if str(name).lower() in PATH_NAMES and name not in taken]
-    if len(named) != 1:
+    named = _only_one_called(PATH_NAMES, [name for name in frame.columns if name not in taken])
+    if named is None:
         return None
-    images = sum(isinstance(cell, str) and cell.lower().endswith(_ENDINGS) for cell in frame[named[0]])
-    return named[0] if 2 * images > len(frame) else None
+    images = sum(isinstance(cell, str) and cell.lower().endswith(_ENDINGS) for cell in frame[named])
+    return named if 2 * images > len(frame) else None
 
 
 def _guessed_id(table: RawTable, taken: tuple[Column, ...]) -> Column:
@@ -161,16 +168,14 @@ def _guessed_id(table: RawTable, taken: tuple[Column, ...]) -> Column:
     # what pandas calls an index that it wrote without a name
     if first in ("", "Unnamed: 0") and first not in taken and table.frame[first].is_unique:
         return first
-    named = [name for name in columns if str(name).lower() == "id" and name not in taken]
-    return named[0] if len(named) == 1 else None
+    return _only_one_called({"id"}, [name for name in columns if name not in taken])
 
 
 def _guessed_text(table: RawTable, rest: list[Column], label_is_among: bool) -> Column:
     """A text alone with its label is the sample; beside other features it is one column of a table."""
-    named = [name for name in rest if str(name).lower() in TEXT_NAMES]
-    if len(named) != 1 or len(rest) != 1 + label_is_among or not is_text_type(table.frame[named[0]].dtype):
-        return None
-    return named[0]
+    named = _only_one_called(TEXT_NAMES, rest)
+    is_alone = named is not None and len(rest) == 1 + label_is_among
+    return named if is_alone and is_text_type(table.frame[named].dtype) else None
 
 
 def _guessed_label(table: RawTable, rest: list[Column], all_else_is_known: bool) -> Column:
@@ -223,10 +228,22 @@ def of_table(
             where = table.where(left_out)
             tell_unlabelled(table.name, columns.label, options, len(left_out), len(table.frame), where)
         table = table.take(rows)
-    if table.images is None and columns.path is None:
-        return samples_from_table(table, columns, options), columns, rows
-    samples, kept = _of_images(table, columns, root, options)
-    return samples, columns, rows[kept]
+    if table.images is None and columns.path is not None:
+        there = _with_path(table, columns.path)
+        table, rows = table.take(there), rows[there]
+    if not len(table.frame):
+        raise DataError(f"{table.name} has columns ({table.columns_text()}) but no rows")
+    table = _with_ids(table, columns.id)
+    y, known = _labels(table, columns.label, options)
+    groups = None
+    if columns.group is not None:
+        groups = group_numbers(group_names(table, columns.group), len(table.frame), table.ids)
+    x, kind, kept = _contents(table, columns, root, options)
+    ids = table.ids
+    if columns.path is not None and columns.id is None:
+        ids = np.array([str(path) for path in table.frame[columns.path]], dtype=object)
+    y, ids, groups = y[kept], ids[kept], None if groups is None else groups[kept]
+    return Samples(x, y, known, ids, kind, groups=groups), columns, rows[kept]
 
 
 def columns_of(table: RawTable, options: ReadOptions) -> Columns:
@@ -238,59 +255,37 @@ def columns_of(table: RawTable, options: ReadOptions) -> Columns:
     return replace(find_columns(others, replace(options, text=table.images, path=None)), text=None)
 
 
-def samples_from_table(table: RawTable, columns: Columns, options: ReadOptions) -> Samples:
-    """Samples of kind "table"; "text" with a text column; "array" where one column holds vectors."""
-    if not len(table.frame):
-        raise DataError(f"{table.name} has columns ({table.columns_text()}) but no rows")
-    table = _with_ids(table, columns.id)
-    y, known = _labels(table, columns.label, options)
-    groups = None
-    if columns.group is not None:
-        groups = group_numbers(group_names(table, columns.group), len(table.frame), table.ids)
+def _contents(
+    table: RawTable, columns: Columns, root: Path, options: ReadOptions
+) -> tuple[Any, Kind, NDArray[np.int64] | slice]:
+    """(x, what it is, which of the rows it is made of): vectors where one column holds them.
+
+    Columns besides the image or the text, label, id and group are passed over.
+    """
+    if table.images is not None:
+        pixels, kept = _decoded(list(table.frame[table.images]), table.name, options.size)
+        return pixels, "image", kept
+    if columns.path is not None:
+        files = [root / str(path) for path in table.frame[columns.path]]
+        if not any(file.exists() for file in files):
+            raise NoImagesError(
+                f"{table.name}: none of the images in column {str(columns.path)!r} is there; paths begin at "
+                f"the folder of the table, so that the first is {files[0]}"
+            )
+        pixels, kept = cache_images(files, size=options.size, folder=options.cache, workers=options.workers)
+        return pixels, "image", kept
     if columns.text is not None:
-        return Samples(_texts(table, columns.text), y, known, table.ids, "text", groups=groups)
+        return _texts(table, columns.text), "text", slice(None)
     others = (columns.label, columns.id, columns.group)
     features = [name for name in table.frame.columns if name not in others]
     if not features:
         raise DataError(f"{table.name} has only {table.columns_text()}; nothing is left to learn from")
     if len(features) == 1 and (stacked := _stacked(table, features[0])) is not None:
-        return Samples(stacked, y, known, table.ids, "array", groups=groups)
+        return stacked, "array", slice(None)
     x = table.frame[features] if len(features) < table.frame.shape[1] else table.frame
     _check_plain(table, x)
-    x = _with_missing(x, table.missing_words)
     # The row names live in `ids`; a plain index keeps later joins from aligning on them by accident.
-    return Samples(x.reset_index(drop=True), y, known, table.ids, "table", groups=groups)
-
-
-def _of_images(
-    table: RawTable, columns: Columns, root: Path, options: ReadOptions
-) -> tuple[Samples, np.ndarray]:
-    """(samples, their rows) of images that the table holds, or lists by their paths from `root`.
-
-    Ids of listed ones are the paths as written, unless there is a column of ids. Columns besides the image,
-    label, id and group are passed over.
-    """
-    stored, column = table.images is not None, columns.path if table.images is None else table.images
-    there = np.arange(len(table.frame)) if stored else _with_path(table, column)
-    table = table if len(there) == len(table.frame) else table.take(there)
-    images = list(table.frame[column])
-    frame = table.frame.copy(deep=False)
-    frame[column] = ""  # labels and ids are those of any table of texts
-    known = replace(columns, text=column, path=None)
-    samples = samples_from_table(replace(table, frame=frame), known, options)
-    if stored:
-        pixels, kept = _decoded(images, table.name, options.size)
-    else:
-        files = [root / str(path) for path in images]
-        if not any(file.exists() for file in files):
-            raise NoImagesError(
-                f"{table.name}: none of the images in column {str(column)!r} is there; paths begin at the "
-                f"folder of the table, so that the first is {files[0]}"
-            )
-        if columns.id is None:
-            samples = replace(samples, ids=np.array([str(path) for path in images], dtype=object))
-        pixels, kept = cache_images(files, size=options.size, folder=options.cache, workers=options.workers)
-    return replace(samples.take(kept), x=pixels, kind="image"), there[kept]
+    return _with_missing(x, table.missing_words).reset_index(drop=True), "table", slice(None)
 
 
 def _with_path(table: RawTable, column: Hashable) -> np.ndarray:
@@ -314,9 +309,8 @@ def _decoded(records: list[Any], name: str, size: int) -> tuple[np.ndarray, np.n
             data = record["bytes"] if record["bytes"] is not None else Path(record["path"]).read_bytes()
             pixels.append(np.frombuffer(decode_image(data, size), np.uint8))
         except (UnreadableImageError, OSError, TypeError) as error:
-            failed[row] = str(error)
-    tell_unreadable([f"row {row} ({why})" for row, why in failed.items()], len(records), f" of {name}")
-    kept = np.setdiff1d(np.arange(len(records)), list(failed)).astype(np.int64)
+            failed[row] = f"row {row} ({error})"
+    kept = readable(failed, len(records), f" of {name}")
     return np.stack(pixels).reshape(-1, size, size, CHANNELS), kept
 
 
@@ -400,19 +394,9 @@ def _labels(
             raise DataError("classes are given, and labelled=False says there are no labels: drop one")
         return np.full(len(table.frame), -1, dtype=np.int64), ()
     called = table.name if column is None else f"{table.name}, column {str(column)!r}"
-    raw = options.labels
-    if column is not None:
-        raw = table.frame[column]
-    elif len(raw) != len(table.frame):
+    raw = options.labels if column is None else table.frame[column]
+    if len(raw) != len(table.frame):
         raise DataError(f"{table.name} has {len(table.frame)} rows but {len(raw)} labels were given")
-    if isinstance(raw, pd.Series):
-        if (nested := _first_nested(raw)) is not None:
-            raise DataError(f"{called}: holds {nested} values; a label is text, a number or a bool")
-        if len(
-            rows := np.flatnonzero(is_missing(raw))
-        ):  # labels beside the table, for columns have none left
-            told = f"{len(rows)} of {len(raw)} labels {are(len(rows))} missing ({table.where(rows)})"
-            raise DataError(f"{called}: {told}; give one for each row")
     try:
         return encode_labels(raw, options.classes)
     except DataError as error:
@@ -423,8 +407,7 @@ def is_missing(labels: pd.Series) -> np.ndarray:
     """(N,) where a label is missing, or text without a visible character."""
     if not is_text_type(labels.dtype) or _first_nested(labels) is not None:
         return labels.isna().to_numpy()
-    blank = [label for label in labels.unique() if isinstance(label, str) and not label.strip()]
-    return (labels.isna() | labels.isin(blank)).to_numpy()
+    return numbered(labels)[0] < 0
 
 
 def _texts(table: RawTable, column: Hashable) -> np.ndarray:

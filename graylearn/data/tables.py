@@ -129,59 +129,39 @@ class RawTable:
         )
 
 
+@dataclass(eq=False)
 class Table(ABC):
     """The rows of a source in order, read block by block and as often as asked."""
 
-    def __init__(self, name: str, options: ReadOptions) -> None:
-        self.name = name
-        """What to call it in an error."""
-        self.options = options
-        """How it is read, with what the source itself says of its labels."""
+    name: str
+    """What to call it in an error."""
+    options: ReadOptions
+    """How it is read, with what the source itself says of its labels."""
 
     @abstractmethod
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
         """The blocks in order, of some columns or of all."""
 
+    @abstractmethod
     def whole(self) -> RawTable:
         """All blocks as one."""
-        return self.joined(list(self.batches()))
-
-    def joined(self, blocks: Sequence[RawTable]) -> RawTable:
-        """Blocks as one, with the columns of all."""
-        if not blocks:
-            raise DataError(f"{self.name} has no rows")
-        if len(blocks) == 1:
-            return blocks[0]
-        frame = pd.concat([block.frame for block in blocks], ignore_index=True)
-        return replace(blocks[0], frame=frame, ids=np.concatenate([block.ids for block in blocks]))
 
 
+@dataclass(eq=False)
 class ArrowTable(Table):
     """A table that comes as blocks of Arrow.
 
-    Args:
-        arrows: gives the blocks, of some columns or of all.
-        damaged: the sentence to say where they cannot be read.
-        files: what they are unpacked from, to no more than it may.
-        numbers: (N,) what to call the rows; None: their positions.
-        has_index: whether the index that pandas kept names the rows of the whole. Read in blocks it does not:
-            it begins again with each file.
+    An index that pandas kept names the rows of the whole. Read in blocks it does not: it may begin again.
     """
 
-    def __init__(
-        self,
-        name: str,
-        options: ReadOptions,
-        arrows: Callable[[Sequence[str] | None], Iterable[pa.Table]],
-        damaged: str,
-        *,
-        files: Sequence[Path] = (),
-        numbers: Sequence[int] | None = None,
-        has_index: bool = False,
-    ) -> None:
-        super().__init__(name, options)
-        self.arrows, self.damaged, self.numbers = arrows, damaged, numbers
-        self.files, self.has_index = files, has_index
+    arrows: Callable[[Sequence[str] | None], Iterable[pa.Table]]
+    """Gives the blocks, of some columns or of all."""
+    damaged: str
+    """The sentence to say where they cannot be read."""
+    files: Sequence[Path] = ()
+    """What they are unpacked from, to no more than it may."""
+    numbers: Sequence[int] | None = None
+    """(N,) what to call the rows; None: their positions."""
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[RawTable]:
         """The blocks in order, of some columns or of all."""
@@ -192,11 +172,12 @@ class ArrowTable(Table):
 
     def whole(self) -> RawTable:
         """All blocks as one."""
-        blocks = [arrow if self.has_index else _without_index(arrow) for arrow in self._counted(None)]
+        blocks = list(self._counted(None))
         if not blocks:
             raise DataError(f"{self.name} has no rows")
         with told_as(self.damaged):
-            return self.rows(pa.concat_tables(blocks), 0)
+            arrow = pa.concat_tables(blocks)
+            return self.rows(arrow if arrow.schema.pandas_metadata else _without_index(arrow), 0)
 
     def _counted(self, columns: Sequence[str] | None, joint: bool = True) -> Iterator[pa.Table]:
         """The blocks, as long as all of them, or each, unpack to no more than the files may."""
@@ -213,7 +194,7 @@ class ArrowTable(Table):
     def rows(self, arrow: pa.Table, start: int) -> RawTable:
         """A block, which begins at row `start`."""
         table = table_from_arrow(arrow, self.name)
-        if self.has_index and arrow.schema.pandas_metadata:
+        if arrow.schema.pandas_metadata:
             return table
         place = np.arange(start, start + len(table.frame))
         return replace(table, ids=place if self.numbers is None else np.asarray(self.numbers)[place])

@@ -23,6 +23,7 @@ from graylearn.data.atomic import (
     remove_left,
     replacing,
     replacing_folder,
+    restrict,
     signature,
     write_text,
 )
@@ -63,7 +64,8 @@ def writing(
         remove_left(path)
         check_there(path, kind, folder=folder, overwrite=overwrite, update=update)
         replace = replacing_folder if folder else replacing
-        with replace(path, like=permissions(of)) as partial:
+        with replace(path) as partial:
+            restrict(partial, permissions(of))
             yield partial
             found = hashes(partial)
             check_there(path, kind, folder=folder, overwrite=overwrite, update=update)  # it may have come now
@@ -106,17 +108,21 @@ def real(path: Given) -> Path:
 
 def check_read(path: Path, of: Iterable[Given | None]) -> None:
     """Refuse to write over what is read, into a folder of it, or where a folder that holds it would go."""
+    for each in _all_named(of):
+        read = real(each)
+        if path == read or _same(path, read):
+            raise SettingsError(f"{path} is the data itself, which is never written over; name another")
+        if path.is_relative_to(read) and read.is_dir():
+            raise SettingsError(f"{path} lies inside the data, {each}; name one outside")
+        if read.is_relative_to(path):
+            raise SettingsError(f"{path} holds the data, {each}, which are never written over; name another")
+
+
+def _all_named(of: Iterable[Given | None]) -> Iterator[Path]:
+    """What is read, with the files that a pattern among it finds."""
     for given in (Path(each) for each in of if each is not None and str(each)):
-        for each in (given, *matching(given)):
-            read = real(each)
-            if path == read or _same(path, read):
-                raise SettingsError(f"{path} is the data itself, which is never written over; name another")
-            if path.is_relative_to(read) and read.is_dir():
-                raise SettingsError(f"{path} lies inside the data, {each}; name one outside")
-            if read.is_relative_to(path):
-                raise SettingsError(
-                    f"{path} holds the data, {each}, which are never written over; name another"
-                )
+        yield given
+        yield from matching(given)
 
 
 def check_there(path: Path, kind: str, *, folder: bool, overwrite: bool, update: bool = False) -> None:
@@ -192,12 +198,11 @@ def record(path: Path, kind: str, found: Hashes, before: Mapping[str, list[str]]
 def permissions(of: Iterable[Given | None]) -> int:
     """Those that all that is read has in common, as a mask."""
     mask = -1
-    for given in (Path(each) for each in of if each is not None and str(each)):
-        for path in (given, *matching(given)):
-            for each in (path, *path.rglob("*")) if path.is_dir() else (path,):
-                with suppress(OSError):
-                    mode = each.stat().st_mode
-                    mask &= ~0o066 | mode  # what its owner may do stays
+    for path in _all_named(of):
+        for each in (path, *path.rglob("*")) if path.is_dir() else (path,):
+            with suppress(OSError):
+                mode = each.stat().st_mode
+                mask &= ~0o066 | mode  # what its owner may do stays
     return mask
 
 

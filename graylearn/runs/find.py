@@ -268,7 +268,7 @@ def find_in_parts(opened: Prepared, reading: Blocks, stages: Path, progress: Run
         fitted = Fitted(make_classifier(settings), whole.kept, {}, None, {})
         fitted.classifier.encoder_ = opened.table or InputEncoder.fitted(whole.features, "keep")
     rows, origin, fingerprint = whole.rows, opened.origin, opened.fingerprint
-    left_out = np.setdiff1d(np.arange(files.dealt()["end"]), rows)
+    left_out = np.setdiff1d(np.arange(reading.rows), rows)
     if len(left_out) and origin.form == "folder":  # apply compares those that are samples
         names = [reading.names[row] for row in rows]
         fingerprint = FORMATS[origin.form].fingerprint(Path(origin.path), names)[0]

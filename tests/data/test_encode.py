@@ -46,7 +46,7 @@ def test_numbers_are_scaled_by_median_and_quartiles_then_squashed():
     np.testing.assert_allclose(encoded, standard / np.sqrt(1 + (standard / 5) ** 2), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore:.*infinite value:graylearn.data.column_kinds.DataWarning")
+@pytest.mark.filterwarnings("ignore:.*infinite value:graylearn.errors.DataWarning")
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True) | st.none(), min_size=2, max_size=12))
 def test_any_floats_give_finite_features(values):

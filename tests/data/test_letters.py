@@ -74,7 +74,7 @@ def test_names_whose_letters_tell_are_learned_by_them():
     assert widths(TableEncoder().fit(frame, label)) == {"note": OF_WORDS}
 
 
-@pytest.mark.filterwarnings("ignore::graylearn.data.column_kinds.DataWarning")
+@pytest.mark.filterwarnings("ignore::graylearn.errors.DataWarning")
 @pytest.mark.parametrize("subject_tells", [True, False])
 def test_neither_the_order_of_rows_nor_the_names_of_labels_matter(subject_tells):
     frame, label = table(subject_tells)

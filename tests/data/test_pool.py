@@ -11,7 +11,7 @@ def texts(*lines):
 
 
 def pooled(lines, settings, folder, embed, batch_size=9):
-    return embedded(lines, embed, "embedding", batch_size, folder, settings)
+    return embedded(lines, lambda: embed, "embedding", batch_size, folder, settings)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import graylearn as gl
 from graylearn.errors import SettingsError
 from graylearn.integrations.onnx import save_model, unexportable
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*infinite value:graylearn.data.column_kinds.DataWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*infinite value:graylearn.errors.DataWarning")
 FIT = {"epochs": 3, "audit": None, "random_state": 0}
 
 
@@ -136,7 +136,7 @@ def odd_tables():
     yield X.rename(columns={"a": ""}), y, "rename it"
 
 
-@pytest.mark.filterwarnings("ignore::graylearn.data.column_kinds.DataWarning")
+@pytest.mark.filterwarnings("ignore::graylearn.errors.DataWarning")
 @pytest.mark.parametrize("which", range(6))
 def test_columns_that_cannot_be_exported_are_named(which, tmp_path):
     X, y, why = list(odd_tables())[which]

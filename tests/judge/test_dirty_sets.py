@@ -130,4 +130,5 @@ def test_classes_of_several_kinds_are_mostly_of_kinds_that_are_alike():
     for seed in range(60):
         of_kind = _merged(np.random.default_rng(seed), z, kind)[::20]
         together += of_kind[:, None] == of_kind
-    assert min(together[a, a + 1] for a in (0, 2, 4)) > 1.3 * max(together[0, 2], together[1, 4], together[3, 5])
+    alike = min(together[a, a + 1] for a in (0, 2, 4))
+    assert alike > 1.3 * max(together[0, 2], together[1, 4], together[3, 5])

@@ -66,8 +66,6 @@ def _pieces(path: Path) -> Iterator[bytes]:
             while raw := stream.read(CHUNK):
                 limit.take(len(raw) * (_packing(path) is not None))
                 yield raw
-    except FileNotFoundError as error:
-        raise DataError(f"{path} does not exist") from error
     except _ERRORS as error:
         raise DataError(f"{path} cannot be read ({first_line(error)}); is the file whole?") from error
 

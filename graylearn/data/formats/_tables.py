@@ -81,39 +81,21 @@ def rewritten(arrows: Arrows, path: Path, out: Path, origin: Origin, change: Cha
     """The rows that stay, a block at a time, with their new labels, and image paths as `out` has to write
     them."""
     label, images = origin.columns.label, origin.columns.path
-    keep, label_of = np.asarray(change.keep), np.asarray(change.label_of, dtype=np.int64)
-    bearers = np.unique(label_of[label_of != np.arange(len(label_of))])
-    pool = _at(arrows([label]), bearers) if len(bearers) else []
+    given = pa.concat_tables(arrows([label])).column(0).unify_dictionaries()
+    change.check_count(path, len(given))
+    labels = _picked(given, np.asarray(change.label_of, dtype=np.int64))
     start = 0
     for table in arrows(None):
-        own, end = np.arange(start, start + len(table)), start + len(table)
-        if end > len(keep):
-            change.check_count(path, end)
-        index, of = table.column_names.index(label), label_of[start:end]
-        field = table.schema.field(index)
-        every = pa.chunked_array([*table[index].chunks, *pool], field.type).unify_dictionaries()
-        at = np.where(of == own, own - start, len(table) + np.searchsorted(bearers, of))
-        table = table.set_column(index, field, _picked(every, at))
+        index = table.column_names.index(label)
+        table = table.set_column(index, table.schema.field(index), labels.slice(start, len(table)))
         if images is not None:
             index = table.column_names.index(images)
             field = table.schema.field(index)
             moved = [moved_path(image, path, out) for image in table[index].to_pylist()]
             table = table.set_column(index, field, pa.array(moved, pa.string()).cast(field.type))
-        rows = np.flatnonzero(keep[start:end])
+        rows = np.flatnonzero(change.keep[start : start + len(table)])
+        start += len(table)
         yield pa.table([_picked(column, rows) for column in table.columns], schema=table.schema)
-        start = end
-    change.check_count(path, start)
-
-
-def _at(blocks: Iterable[pa.Table], rows: NDArray[np.int64]) -> list[pa.Array]:
-    """The values of the one column of some blocks at some rows, which rise."""
-    found: list[pa.Array] = []
-    start = 0
-    for block in blocks:
-        inside = rows[(rows >= start) & (rows < start + len(block))] - start
-        found += _picked(block.column(0), inside).chunks
-        start += len(block)
-    return found
 
 
 def _picked(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> pa.ChunkedArray:

@@ -138,7 +138,7 @@ class _Text(Table):
         self.separator = options.separator or ("\t" if suffix_of(path) in _TABBED else "")
         self.names: list[str] = []
         """Of the columns."""
-        self.has_header = self.is_long = False
+        self.has_header = False
         self.decimal = options.decimal or "."
         self.types: dict[str, pa.DataType] = {}
         self.as_text: list[str] = []
@@ -197,7 +197,7 @@ class _Text(Table):
                     may_be_numbers[name] = pc.all(pc.match_substring_regex(text, _PLAIN), min_count=0).as_py()
             yield part, arrow
         if not types:
-            if self.is_long:
+            if len(self.separator.join(self.names)) > LONGEST_HEADER:
                 raise self._without_end()
             raise DataError(f"{self.name} has a header ({first_few(self.names, 30)}) but no rows")
         self.as_text = [name for name, may in may_be_numbers.items() if not may and _may_lose(types[name])]
@@ -235,7 +235,6 @@ class _Text(Table):
             [each.strip() for each in first] if self.has_header else list(map(str, range(len(first))))
         )
         check_unique_names(self.names, self.name)
-        self.is_long = len(content) > LONGEST_HEADER
         return content
 
     def _chunks(self) -> Iterator[_Part]:

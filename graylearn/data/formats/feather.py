@@ -30,7 +30,7 @@ class Feather(Format):
         if not raw:
             raise DataError(f"{path} is empty")
         damaged = f"{path} is damaged or not a Feather file"
-        return ArrowTable(str(path), options, partial(_blocks, raw), damaged, files=[path], has_index=True)
+        return ArrowTable(str(path), options, partial(_blocks, raw), damaged, files=[path])
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same schema, with fewer rows and other labels."""

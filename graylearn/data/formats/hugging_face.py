@@ -5,7 +5,6 @@ The package is the user's own: it is imported where a dataset on disk is opened,
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +31,7 @@ class HuggingFace(Copied):
 
     def open(self, path: Path, options: ReadOptions) -> ArrowTable:
         """The rows."""
-        return DatasetTable(_loaded(path, options.split), options, str(path), arrow_files(path))
+        return DatasetTable(_loaded(path), options, str(path), sorted(path.rglob("*.arrow")))
 
     def endings(self, path: Path) -> tuple[str, ...]:
         """Parquet keeps what the columns mean: `datasets` finds the names of labels there again."""
@@ -40,11 +39,8 @@ class HuggingFace(Copied):
 
     def files(self, path: Path) -> list[Path]:
         """Its Arrow files, and what they mean: the names of labels stand in none of them."""
-        return [
-            *arrow_files(path),
-            *sorted(path.rglob("dataset_info.json")),
-            *sorted(path.rglob("state.json")),
-        ]
+        parts = ("*.arrow", "dataset_info.json", "state.json")
+        return [file for part in parts for file in sorted(path.rglob(part))]
 
 
 class DatasetTable(ArrowTable):
@@ -106,22 +102,14 @@ class DatasetTable(ArrowTable):
         return replace(table, frame=table.frame.assign(**{str(label): spelled}))
 
 
-def arrow_files(path: Path) -> list[Path]:
-    """The files that hold the rows, of all splits."""
-    return sorted(path.rglob("*.arrow"))
-
-
-def _loaded(path: Path, split: str | None) -> Any:
-    """The dataset, or the split of several."""
+def _loaded(path: Path) -> Any:
+    """The dataset, or a dict of its splits."""
     try:
         import datasets
     except ModuleNotFoundError as error:
         raise MissingExtraError("datasets is not installed; install it with: pip install datasets") from error
     with told_as(f"{path} is damaged or not a dataset"):
-        if not (path / "state.json").is_file():
-            splits = json.loads((path / "dataset_dict.json").read_text(encoding="utf-8"))["splits"]
-            path = path / chosen_part(path, split, [str(name) for name in splits], "splits")
-        return datasets.Dataset.load_from_disk(str(path))
+        return datasets.load_from_disk(str(path))
 
 
 FORMAT = HuggingFace()

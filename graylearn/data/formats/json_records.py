@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,12 +43,12 @@ class Json(Format):
 
     def endings(self, path: Path) -> tuple[str, ...]:
         """Of a list those of copies."""
-        return COPIES if is_list(_without_mark(next(chunks_of(path))[0])[0]) else self.suffixes
+        return COPIES if _is_list(path) else self.suffixes
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> str | None:
         """Lines as they are, but for dropped ones and the labels of relabelled ones; of a list a copy."""
         body, mark = _without_mark(read_bytes(path))
-        if is_list(body):
+        if _is_list(path):
             records = _records_of(body, str(path))
             names = list(dict.fromkeys(itertools.chain.from_iterable(records)))
             cells = ([record.get(name) for name in names] for record in records)
@@ -109,12 +108,15 @@ class _Records(Table):
         """All blocks as one, parsed once."""
         if not (blocks := list(self._blocks())):
             raise DataError(f"{self.name} is empty")
-        return self.joined(blocks)
+        if len(blocks) == 1:
+            return blocks[0]
+        frame = pd.concat([block.frame for block in blocks], ignore_index=True)
+        return replace(blocks[0], frame=frame, ids=np.concatenate([block.ids for block in blocks]))
 
     def _blocks(self) -> Iterator[RawTable]:
-        if is_list(_without_mark(next(chunks_of(self.path))[0])[0]):
+        if _is_list(self.path):
             records = _records_of(_without_mark(read_bytes(self.path))[0], self.name)
-            yield self._block(records, range(len(records)), "record")
+            yield RawTable(_frame_of(records, self.name), self.name, np.arange(len(records)), "record")
             return
         rest, before = b"", 0
         for number, (raw, is_last) in enumerate(chunks_of(self.path)):
@@ -122,14 +124,9 @@ class _Records(Table):
             end = len(rest) if is_last else rest.rfind(b"\n") + 1
             records, lines = _records_of_lines(rest[:end], self.name, before)
             if records:
-                yield self._block(records, lines, "line")
+                yield RawTable(_frame_of(records, self.name), self.name, np.array(lines), "line")
             before += rest.count(b"\n", 0, end)
             rest = rest[end:]
-
-    def _block(
-        self, records: list[dict[str, Any]], ids: Sequence[int], unit: Literal["record", "line"]
-    ) -> RawTable:
-        return RawTable(_frame_of(records, self.name), self.name, np.array(ids, dtype=np.int64), unit)
 
 
 def _without_mark(raw: bytes) -> tuple[bytes, bytes]:
@@ -150,12 +147,8 @@ def _records_of_lines(body: bytes, name: str, before: int) -> tuple[list[dict[st
             raise DataError(f"{name}, line {number}: not a JSON object ({first_line(error)})") from error
         lines.append(number)
     _check_objects(records, name, "line", lines)
-    if (
-        len(records) == 1
-        and before == 0
-        and records[0]
-        and all(isinstance(value, dict | list) for value in records[0].values())
-    ):
+    values = list(records[0].values()) if len(lines) == 1 and before == 0 else []
+    if values and all(isinstance(value, dict | list) for value in values):
         raise DataError(
             f"{name} holds one object of columns; expected one object per line or a list of objects, as "
             "pandas writes with to_json(orient='records')"
@@ -184,9 +177,9 @@ def _integer(digits: str) -> int | str:
     return int(digits) if len(digits) < 21 and -(1 << 63) <= int(digits) < 1 << 63 else digits
 
 
-def is_list(body: bytes) -> bool:
-    """Whether it begins like one list of objects."""
-    return re.match(rb"\s*\[", body) is not None
+def _is_list(path: Path) -> bool:
+    """Whether a file begins like one list of objects."""
+    return _without_mark(next(chunks_of(path))[0])[0].lstrip()[:1] == b"["
 
 
 def _records_of(body: bytes, name: str) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from graylearn.data.inputs import as_samples
 from graylearn.data.samples import Samples
 from graylearn.data.splits import group_numbers
 from graylearn.data.tables import ReadOptions
-from graylearn.errors import DataError, Hint, first_few
+from graylearn.errors import DataError, Hint, first_few, told_as
 
 _X_NAMES = ("x", "X", "data", "images", "features", "embeddings")
 _Y_NAMES = ("y", "Y", "labels", "label", "target", "targets")
@@ -33,7 +33,8 @@ class Npz(Format):
 
     def open(self, path: Path, options: ReadOptions) -> Samples:
         """The samples of one split; `label` and `group` may name the arrays of labels and of groups."""
-        arrays = _arrays(path)
+        with told_as(f"{path} is damaged or holds Python objects instead of plain arrays"):
+            arrays = read_arrays(path, bare="x")
         samples = _samples(arrays, path, options)
         if options.group is None:
             return samples
@@ -42,7 +43,7 @@ class Npz(Format):
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """Arrays of the same names; those that hold one entry per sample are cut, other splits stay whole."""
-        arrays = _arrays(path)
+        arrays = read_arrays(path, bare="x")
         prefix = _prefix(arrays, origin.split) or ""
         others = _other_splits(arrays, prefix)
         labels = [origin.columns.label, *(prefix + name for name in _Y_NAMES)]
@@ -109,19 +110,6 @@ def _array_called(name: Any, arrays: dict[str, np.ndarray], path: Path, what: st
     if name not in arrays:
         raise DataError(f"{path} has no array {name!r} to take the {what} from; it holds {', '.join(arrays)}")
     return arrays[name]
-
-
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    try:
-        return read_arrays(path, bare="x")
-    except FileNotFoundError as error:
-        raise DataError(f"{path} does not exist") from error
-    except DataError:
-        raise
-    except (ValueError, OSError) as error:
-        raise DataError(
-            f"{path} is damaged or holds Python objects instead of plain arrays ({error})"
-        ) from error
 
 
 def _prefix(arrays: Iterable[str], split: str | None) -> str | None:

@@ -35,14 +35,8 @@ class Parquet(Format):
         files = parts_of(path)
         schema = _schema_of(files, path)
         note_unread(path, schema.names)
-        return ArrowTable(
-            str(path),
-            options,
-            partial(_blocks, files, schema),
-            f"{path} is damaged or not a Parquet file",
-            files=files,
-            has_index=path.is_file(),
-        )
+        damaged = f"{path} is damaged or not a Parquet file"
+        return ArrowTable(str(path), options, partial(_blocks, files, schema), damaged, files=files)
 
     def rewrite(self, path: Path, out: Path, origin: Origin, change: Change) -> None:
         """The same schema and compression, with fewer rows and other labels; a folder becomes one file."""

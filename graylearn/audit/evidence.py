@@ -400,7 +400,7 @@ def _split(found: dict[str, Floats | float], rows: Rows, y: Ints, following: Flo
             for _ in range(6):
                 axis = x.T @ (x @ axis)
                 axis = axis / max(float(np.linalg.norm(axis)), 1e-12)
-        along = (unit[own] - middle) @ axis
+            along = (unit[own] - middle) @ axis
         t = np.sort(along).astype(np.float64)
         m = len(t)
         left = np.arange(1, m)

@@ -65,7 +65,9 @@ def forest_votes(
         seen = np.zeros((len(trees), n), dtype=bool)
         seen[:, fitted] = uniform(hashed(trees[:, None], unit[None, fitted])) < share
         forest = _Forest(x, y, num_classes, trees, seen, weight)
-        forest.vote(x, seen, total, asked)
+        # as many trees vote on each sample of a large set as on one of a small set, where half of them see it
+        voting = ~seen & (uniform(hashed(trees[:, None], unit[None], 11)) < 0.5 / (1.0 - share))
+        forest.vote(x, voting, total, asked)
         tell("trees", first, TREES)
     prior = np.bincount(y, weight, minlength=num_classes) + 0.5
     prior /= prior.sum()
@@ -176,9 +178,9 @@ class _Forest:
         self.leaves.append(csr_matrix((share, (leaf, y[sample])), shape=(leaves, num_classes)))
         self.num_leaves += leaves
 
-    def vote(self, x: NDArray[np.float32], seen: NDArray[np.bool_], total: Floats, asked: Floats) -> None:
-        """Add what the leaves say of the samples that their trees did not see."""
-        node, sample = np.nonzero(~seen)
+    def vote(self, x: NDArray[np.float32], voting: NDArray[np.bool_], total: Floats, asked: Floats) -> None:
+        """Add what the leaves say, of the samples that each tree votes on."""
+        node, sample = np.nonzero(voting)
         leaf = np.full(len(sample), -1)
         walking = np.arange(len(sample))
         for column, level, below in self.levels:

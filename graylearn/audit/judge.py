@@ -65,10 +65,11 @@ class Judge:
         members, chances = len(self.weights["in.w"]), np.zeros((len(x), 3))
         for member in range(members):
             w = {name: value[member] for name, value in self.weights.items() if name not in ("mean", "scale")}
-            contexts = _contexts(x, pools, blocks, w)
-            for block in blocks:
-                own = [context[pools[name][block]] for name, context in contexts.items()]
-                chances[block] += _say(x[block], own, w)
+            rows = [_rows(x[block], w) for block in blocks]
+            contexts = _contexts(rows, pools, blocks, w)
+            for block, own in zip(blocks, rows, strict=True):
+                told = [context[pools[name][block]] for name, context in contexts.items()]
+                chances[block] += _say(x[block], [own, *told], w)
         return chances / members
 
     def prepared(self, matrix: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -113,7 +114,7 @@ def pools_of(label: Ints, looks: Ints) -> dict[str, Ints]:
 
 
 def _contexts(
-    x: NDArray[np.float32],
+    rows: list[NDArray[np.float32]],
     pools: Mapping[str, Ints],
     blocks: list[slice],
     w: Mapping[str, NDArray[np.float32]],
@@ -123,8 +124,7 @@ def _contexts(
         name: np.zeros((int(pool.max(initial=-1)) + 1, 2 * w["row.b"].shape[-1]))
         for name, pool in pools.items()
     }
-    for block in blocks:
-        e = _rows(x[block], w)
+    for block, e in zip(blocks, rows, strict=True):
         both = np.concatenate([e, e**2], axis=1)
         for name, pool in pools.items():
             at = np.arange(len(both))
@@ -141,10 +141,10 @@ def _contexts(
 
 
 def _say(
-    x: NDArray[np.float32], contexts: list[NDArray[np.float32]], w: Mapping[str, NDArray[np.float32]]
+    x: NDArray[np.float32], known: list[NDArray[np.float32]], w: Mapping[str, NDArray[np.float32]]
 ) -> Floats:
-    """(n, 3) probabilities."""
-    e = np.concatenate([_rows(x, w), *contexts], axis=1)
+    """(n, 3) probabilities; known: what was made of each row, and of its pools."""
+    e = np.concatenate(known, axis=1)
     e = _gelu(_linear(_norm(_gelu(_linear(e, w, "both")), w, "both.norm"), w, "head"))
     z = (_linear(e, w, "out") + x @ w["plain.w"]).astype(np.float64)
     z -= z.max(axis=1, keepdims=True)

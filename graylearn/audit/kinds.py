@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from graylearn.array_types import Floats, Ints
+from graylearn.errors import counted
 
 KINDS = ("ok", "mislabelled", "ood")
 """ok; mislabelled: another class explains the sample; ood: no class does."""
@@ -55,6 +56,12 @@ def share_in_words(share: float | None, ends: Sequence[float] | None = None) -> 
     if share is None:
         return "not judged"
     return f"{share:.1%}" + ("" if ends is None else f", 90% range {ends[0]:.1%} to {ends[1]:.1%}")
+
+
+def classes_in_words(count: int, misspelt: int) -> str:
+    """How many classes there are, and how many more labels that seem to be one of them misspelt."""
+    told = f"{count - misspelt} class{'' if count - misspelt == 1 else 'es'}"
+    return told + (f" and {counted(misspelt, 'misspelt label')}" if misspelt else "")
 
 
 def shown_shares(found: Mapping[str, int]) -> dict[str, float]:

@@ -21,6 +21,7 @@ from graylearn.audit.kinds import (
     OOD,
     SURE,
     chances_by_kind,
+    classes_in_words,
     share_in_words,
     shares_of,
 )
@@ -193,6 +194,11 @@ class Audit:
             return data.filter(self.keep)
         return data[self.keep]
 
+    @property
+    def misspelt(self) -> int:
+        """How many of `classes` were judged as another one, whose name they seem to misspell."""
+        return 0 if self.mode == "predictions" else int((~self.probabilities.any(axis=0)).sum())
+
     def __repr__(self) -> str:
         flagged, first = int(self.suspected.sum()), self.look_first
         found = f"none flagged, the first {first} by score worth a look" if first else f"{flagged} suspected"
@@ -213,7 +219,7 @@ class Audit:
         parts = ", ".join(f"{name} {share_in_words(share[name])}" for name in kinds)
         flagged, sure = int(self.suspected.sum()), int((self.level == SURE).sum())
         lines = [
-            f"{len(self)} samples, {len(self.classes)} classes",
+            f"{len(self)} samples, {classes_in_words(len(self.classes), self.misspelt)}",
             f"suspected: {flagged} ({flagged / max(len(self), 1):.1%}): "
             f"{int((self.kind == OOD).sum())} ood, {int((self.kind == MISLABELLED).sum())} mislabelled; "
             f"{sure} sure, {flagged - sure} for review"

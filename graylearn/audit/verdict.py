@@ -23,7 +23,7 @@ from graylearn.audit.judge import Judge, shipped
 from graylearn.audit.kinds import MISLABELLED, OK, OOD, REVIEW, SURE, chances_by_kind, ranges_of
 from graylearn.audit.views import Rows
 from graylearn.data.samples import Label
-from graylearn.data.splits import row_numbers
+from graylearn.data.splits import in_order, label_of_groups, row_numbers
 from graylearn.errors import first_few, shortened
 
 Mode = Literal["held-out", "history", "predictions"]
@@ -84,7 +84,7 @@ def verdict(known: Known, judge: Judge | None = None) -> dict[str, Any]:
         near = held >= (DOUBTFUL if suspected.any() else np.sort(held)[-max(worth_a_look(held), 1)])
         because = _because(evidence, y, classes, answers, suspected | near, foreign > wrong)
         ranges = ranges_of(chances_by_kind(foreign, wrong, kind), judge.settings["reach"])
-        notes = _doubts(classes, label, suspected)
+        notes = _doubts(classes, label, suspected) + _few_groups(known)
         if known.mode == "predictions" and known.features is None:
             notes += _learned(probabilities, label)
     return {
@@ -161,6 +161,25 @@ def _doubts(classes: tuple[Label, ...], label: Ints, suspected: Bools) -> list[s
     return [
         f"most samples of {many} are suspected ({first_few(told, 5)}): many of these labels are wrong, or "
         "the audit does not understand them; look before you drop anything"
+    ]
+
+
+FEW_GROUPS = 5
+"""Groups of a class below which those that are left say little of one of them."""
+
+
+def _few_groups(known: Known) -> list[str]:
+    """A word where groups are so few that they hide the classes rather than what their samples share."""
+    if known.group is None:
+        return []
+    of_class = np.bincount(label_of_groups(in_order(known.group), known.label))
+    typical = int(np.median(of_class[of_class > 0]))
+    if typical >= FEW_GROUPS:
+        return []
+    return [
+        f"a typical class lies in {typical} of the {of_class.sum()} groups: a sample is judged by the other "
+        "groups of its class alone, so little can be found; if classes are made of such groups, name finer "
+        "ones, or none"
     ]
 
 

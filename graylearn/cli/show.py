@@ -55,11 +55,11 @@ def _say(out: Console, line: str, style: str | None = None) -> None:
 def show_run(summary: dict[str, Any], *, with_data_notes: bool = False) -> None:
     """What a run found, what it measured, and where to look next; if asked what reading the data told."""
     # torch comes with it, which other commands need not
-    from graylearn.audit.kinds import share_in_words, shown_shares
+    from graylearn.audit.kinds import classes_in_words, share_in_words, shown_shares
 
     out, shares = console(), shown_shares(summary["found"])
-    heading = f"{Path(summary['data']).name}: {summary['samples']:,} samples, {summary['classes']} classes"
-    _say(out, heading, style="bold")
+    classes = classes_in_words(summary["classes"], summary["misspelt"])
+    _say(out, f"{Path(summary['data']).name}: {summary['samples']:,} samples, {classes}", style="bold")
     table = _table(["found"], ["samples", "share", "estimated"])
     for kind, count in summary["found"].items():
         part = summary["contamination"].get(kind, ...)

@@ -355,7 +355,7 @@ def tell_unlabelled(
     told += f" ({where})" if where else ""
     if options.label is None and 2 * missing > rows:
         raise DataError(f"{told}; fill them in", Hint("label", column, "to leave these rows out"))
-    warn(f"{told}; {'this row is' if missing == 1 else 'these rows are'} left out")
+    warn(f"{told}; {'this row is' if missing == 1 else 'these rows are'} left out, and stay in your file")
 
 
 def _with_ids(table: RawTable, column: Hashable | None) -> RawTable:

@@ -244,6 +244,7 @@ def summary_of(found: Found, crowd: Crowd | None, folder: RunFolder, seconds: fl
         },
         "held_out": int(prepared.held_out.sum()),
         "classes": len(found.classes),
+        "misspelt": audit.misspelt,
         "features": prepared.encoding.words,
         "method": fitted.classifier.method_,
         "audit": audit.mode,

@@ -117,3 +117,10 @@ def test_folds_are_stratified_and_even(folds, repeats):
             assert np.ptp(np.bincount(row[label == k], minlength=folds)) <= 1
     if repeats > 1:
         assert (fold[0] != fold[1]).any()
+
+
+def test_groups_that_are_most_of_a_class_are_told_of():
+    x, y, groups = videos()
+    assert not gl.audit(x, y, groups=groups).notes
+    few = y + CLASSES * (groups % 3)  # three groups of each class
+    assert "a typical class lies in 3 of the 15 groups" in gl.audit(x, y, groups=few).summary()

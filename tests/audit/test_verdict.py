@@ -138,6 +138,8 @@ def test_five_rows_of_a_misspelt_class_change_no_other_verdict():
     assert after.suspected[misspelt].all()
     assert {after.classes[each] for each in after.suggested[misspelt]} == {"QSO"}
     assert (after.level[misspelt] == SURE).all()
+    assert after.misspelt == 1
+    assert f"{len(after.classes) - 1} classes and 1 misspelt label" in after.summary()
     assert "its label seems to be QSO, misspelt" in after.because[misspelt].tolist()
     clean = np.array(["GALAXY", "STAR", "QSO", "COMET"], dtype=object)[planted.true]
     clean[np.flatnonzero(clean == "QSO")[:5]] = "QS0"

@@ -410,7 +410,8 @@ def test_names_that_another_program_would_take_otherwise_are_refused(
 
 
 @pytest.mark.parametrize(
-    "link", ["report.html", "model", "stages", "stages/part-00000", ".graylearn-new-stages"]
+    "link",
+    ["report.html", "model", "stages", "stages/part-00000", ".graylearn-moving", ".graylearn-replaced"],
 )
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_links_in_a_run_folder_lead_nowhere(link, overwrite, made, tmp_path):

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -26,6 +27,8 @@ from graylearn.errors import FULL, FolderTakenError, GraylearnError, SettingsErr
 from graylearn.runs.settings import in_flags
 
 _GOES_ON = "; the same command goes on where it stopped"
+NUMBERS = {"int_parsing": "a whole number, such as 5", "float_parsing": "a number, such as 0.5"}
+"""What is expected where a flag cannot be read, by what the validator that Typer asks calls it."""
 ERROR, USAGE, TAKEN, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
 
@@ -74,6 +77,9 @@ def _say_plainly(error: Exception) -> None:
     """Word what Typer says of wrong usage as ours is, without far guesses."""
     if isinstance(error, typer.BadParameter):
         error.message = error.message.removeprefix("Value error, ")
+        checked: list[Any] = getattr(error.__cause__, "errors", list)()
+        if checked and (expected := NUMBERS.get(checked[0]["type"])):
+            error.message = f"{checked[0]['input']!r} is not {expected}"
     if not hasattr(error, "possibilities"):
         return
     if others := _commands_with(error):

@@ -93,4 +93,8 @@ def start(commands: typer.Typer, name: str | None = None) -> None:
     if "--debug" in words:
         os.environ["GRAYLEARN_DEBUG"] = "1"
         words = [word for word in words if word != "--debug"]
+    # a file called -a.csv is no option
+    words = [
+        f"./{word}" if word[:1] == "-" and "." in word and Path(word).exists() else word for word in words
+    ]
     commands(words, prog_name=name)

@@ -73,7 +73,7 @@ def served(folder: Path) -> Any:
     from graylearn.runs.apply import apply_decisions
     from graylearn.runs.settings import settings_from
 
-    root, one = Path(folder).resolve(strict=True), threading.Lock()
+    root, quiet, one = Path(folder).resolve(strict=True), RunProgress(quiet=True), threading.Lock()
     server = MCPServer("graylearn", version=graylearn.__version__, instructions=GUIDE, log_level="WARNING")
 
     def tool(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -120,7 +120,7 @@ def served(folder: Path) -> Any:
 
         chosen = settings(data, label=label, text=text, group=group, without=without)
         out = within(run or str(beside(chosen.data, "audit")))
-        summary = run_settings(chosen, out, progress=RunProgress(quiet=True))
+        summary = run_settings(chosen, out, overwrite=False, progress=quiet)
         return {name: summary.get(name) for name in SUMMARY}
 
     @tool
@@ -212,10 +212,7 @@ def served(folder: Path) -> Any:
         """
         file = within(against) if against else None
         found = checking.check(
-            settings(data, label=label, text=text),
-            against=file,
-            max_suspects=allowed,
-            progress=RunProgress(quiet=True),
+            settings(data, label=label, text=text), against=file, max_suspects=allowed, progress=quiet
         )
         return {"words": found.words, **checking.in_json(found)}
 

@@ -243,12 +243,15 @@ def _spread(distance: Any, deviation: Any) -> Any:
 def _words(values: pd.Series[Any], label: Ints, trusted: NDArray[np.bool_]) -> tuple[dict[Any, str], Floats]:
     """(commonest word of each class, (N,) by how many halvings the own word is rarer in the class)."""
     text = np.array([cell_text(value) for value in values], dtype=object)
-    known = pd.Series(text[trusted]).groupby(label[trusted])
+    words, word = np.unique(
+        text, return_inverse=True
+    )  # by number, for pandas refuses text that is not Unicode
+    known = pd.Series(word[trusted]).groupby(label[trusted])
     share = known.value_counts(normalize=True).sort_index()
-    named = share[share.index.get_level_values(1) != ""]
-    middle = {k: str(word) for k, word in named.groupby(level=0).idxmax()}
-    if 2 * len(set(text)) > len(text):  # nearly every row has a value of its own, which tells nothing
+    named = share[words[share.index.get_level_values(1)] != ""]
+    middle = {k: str(words[commonest]) for k, commonest in named.groupby(level=0).idxmax()}
+    if 2 * len(words) > len(text):  # nearly every row has a value of its own, which tells nothing
         return middle, np.zeros(len(text))
     most, least = share.groupby(level=0).max()[label].to_numpy(), 0.5 / known.size()[label].to_numpy()
-    own = share.reindex(pd.MultiIndex.from_arrays([label, text])).fillna(0.0).to_numpy()
+    own = share.reindex(pd.MultiIndex.from_arrays([label, word])).fillna(0.0).to_numpy()
     return middle, np.log2(most / np.maximum(own, least))

@@ -53,7 +53,6 @@ def with_consensus(
         progress.note(f"{told} {are(silent)} left out")
     crowd = consensus(answers)
     note_labels(crowd.classes, np.bincount(crowd.label[crowd.label != MISSING], minlength=len(crowd.classes)))
-    folder.begin(settings)
     reading = replace(settings, annotators=(), annotations=None, split=None, separator=None)
     file, label, name = _written(table, crowd, settings, folder)
     reading = replace(reading, data=str(file), label=label, id=name, no_id=False)

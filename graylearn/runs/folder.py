@@ -155,10 +155,10 @@ def other_images(data: Path, ids: Iterable[str]) -> list[str]:
     return sorted({name for name in names if "/" in name} - set(ids))
 
 
-_LOCK, _STAGES = ".lock", "stages"
-_NEW_STAGES = ".graylearn-new-stages"
-"""Stages of a run that will replace the one that is here, until it has read its data."""
+_LOCK = ".lock"
 KIND = "run"
+_MOVING, _REPLACED = ".graylearn-moving", ".graylearn-replaced"
+"""Where a run that is made anew waits until the new one has read its data."""
 
 
 class RunFolder:
@@ -167,8 +167,6 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = as_path(path)
         """The folder itself."""
-        self.replaced: Hashes | None = None
-        """Hashes of a run that stays here until a new one has read its data; else None."""
         self.settings_file = self.path / "settings.toml"
         self.environment = self.path / "environment.json"
         self.data = self.path / "data.json"
@@ -183,13 +181,13 @@ class RunFolder:
         self.log = self.path / "log.jsonl"
         self.run_log = self.path / "run.log"
         self.report = self.path / "report.html"
-        self.stages = self.path / _STAGES
+        self.stages = self.path / "stages"
         self.summary = self.path / "summary.json"
 
     @property
     def _entries(self) -> list[Path]:
         """Everything a run writes; summary.json, which marks its end, is last."""
-        return [entry for entry in vars(self).values() if isinstance(entry, Path) and entry is not self.path]
+        return [entry for entry in vars(self).values() if entry is not self.path]
 
     @property
     def is_finished(self) -> bool:
@@ -199,24 +197,11 @@ class RunFolder:
     @property
     def is_started(self) -> bool:
         """Whether a run has read its data, so that it can be resumed."""
-        return self.data.exists() and self.replaced is None
+        return self.data.exists()
 
     def settings(self) -> RunSettings:
         """The settings of the run."""
         return settings_from(read_settings(self.settings_file), str(self.settings_file))
-
-    def begin(self, settings: RunSettings) -> None:
-        """Write the settings of a run that has read its data; first remove the run that it replaces."""
-        if self.replaced is not None:
-            begun, self.stages = self.stages, self.path / _STAGES
-            for name, each in self.hashes().items():
-                if self.replaced.get(name) != each:  # somebody changed it meanwhile
-                    raise changed(self.path / name)
-            self._clear()
-            self.replaced = None
-            with suppress(OSError):  # Windows does not move what is open
-                begun.rename(self.stages)
-        self.write_settings(settings)
 
     def write_settings(self, settings: RunSettings) -> None:
         """Write settings.toml, with the command that repeats the run."""
@@ -282,9 +267,11 @@ class RunFolder:
             )
         return f"{missing} is missing; make the run anew"
 
-    def _clear(self) -> None:
+    def _clear(self, kept: Iterable[Path] = ()) -> None:
         """Remove what a run wrote, summary.json first, and nothing else."""
         for entry in reversed(self._entries):
+            if entry in kept:
+                continue
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry, ignore_errors=True)
             else:
@@ -292,10 +279,30 @@ class RunFolder:
 
     def _check_links(self) -> None:
         """Refuse links in the folder: through them a run would write or remove files elsewhere."""
-        for entry in (*self._entries, self.path / _NEW_STAGES):
+        for entry in (*self._entries, self.path / _MOVING, self.path / _REPLACED):
             for name in names(entry) if os.path.lexists(entry) else ():
                 if (entry / name).is_symlink():
                     raise changed(entry / name)
+
+    def _set_aside(self) -> None:
+        """Put what a run wrote where it can be taken back from, all of it or, after a kill, none."""
+        (self.path / _MOVING).mkdir()
+        for entry in self._present:
+            entry.rename(self.path / _MOVING / entry.name)
+        (self.path / _MOVING).rename(self.path / _REPLACED)
+
+    def _settle(self) -> None:
+        """Take the run back that was set aside, unless another has read its data since."""
+        moving, aside = self.path / _MOVING, self.path / _REPLACED
+        if aside.exists() and self.is_started:
+            shutil.rmtree(aside, ignore_errors=True)
+        elif aside.exists():
+            self._clear()
+            aside.rename(moving)
+        if moving.exists():
+            for entry in moving.iterdir():
+                entry.rename(self.path / entry.name)
+            moving.rmdir()
 
     @property
     def _present(self) -> list[Path]:
@@ -348,9 +355,8 @@ class RunFolder:
 def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iterator[RunFolder]:
     """The run folder at `path`, ready for a new run with these settings or to resume one.
 
-    A finished run, or one of other settings, stays as it is unless `overwrite`, and then until `begin` is
-    called, once the new one has read its data. A run that is refused before it has anything to go on with
-    leaves nothing behind.
+    A finished run, or one of other settings, stays as it is unless `overwrite`, and then until the new one
+    has read its data. A run that is refused before it has anything to go on with leaves nothing behind.
     """
     folder = RunFolder(path)
     if folder.path.exists() and not folder.path.is_dir():
@@ -364,40 +370,40 @@ def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iter
     )
     with alone(folder.path / _LOCK, taken):
         folder._check_links()
+        folder._settle()  # a run may have been killed while another stood aside
         ours = known(where, KIND)
         folder._check_ours(ours, overwrite=overwrite)
         if folder.is_started and not overwrite:
             _check_goes_on(folder, settings)
-        # of a run that was killed while it wrote a file
-        for left in folder.path.rglob(".graylearn-????????-*"):
+        for left in folder.path.rglob(".graylearn-????????-*"):  # or while it wrote a file
             if left.is_file():
                 left.unlink(missing_ok=True)
         if not folder._present:
             restrict(folder.path, permissions(settings.reads))
-        record(where, KIND, {}, ours)
         if overwrite and folder._present:
-            folder.replaced, folder.stages = folder.hashes(), folder.path / _NEW_STAGES
-        else:
-            shutil.rmtree(folder.path / _NEW_STAGES, ignore_errors=True)
-        if folder.replaced is None and not folder.is_started:
+            folder._set_aside()
+        kept = folder._present
+        record(where, KIND, {}, ours)
+        if not folder.is_started:
             folder.write_settings(settings)
         try:
             yield folder
         except GraylearnError:
             # stages may hold the embeddings of a run that was killed, which are worth keeping
-            if folder.replaced is not None:
-                shutil.rmtree(folder.path / _NEW_STAGES, ignore_errors=True)
-            elif not folder.is_started and not any(folder.stages.glob("*")):
-                folder._clear()
+            if not folder.is_started and not any(folder.stages.glob("*")):
+                folder._clear(kept)
                 with suppress(OSError):  # Windows keeps a lock that is held; or somebody put something there
                     (folder.path / _LOCK).unlink(missing_ok=True)
                     if made:
                         folder.path.rmdir()
             raise
         finally:
-            if folder.replaced is None:
+            begun = folder.is_started
+            if folder.path.exists():
+                folder._settle()
+            if begun or not folder.is_started:
                 record(where, KIND, folder.hashes())
-            else:  # the one before stays, as it was known
+            else:  # the one before came back
                 record(where, KIND, {}, ours)
 
 

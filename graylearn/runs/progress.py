@@ -31,7 +31,6 @@ class RunProgress:
     def __init__(self, *, quiet: bool = False) -> None:
         self.console: Console = _Errors(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
         self._log: Path | None = None
-        self._waiting: list[str] = []
         self._noted: dict[str, str] = {}
 
     @property
@@ -44,11 +43,9 @@ class RunProgress:
         """All that was noted so far."""
         return list(self._noted.values())
 
-    def also_to(self, path: Path | None) -> None:
-        """Also write to this file from now on; None: hold lines back until a file is named."""
-        waiting, self._log, self._waiting = self._waiting, path, []
-        for line in waiting:
-            self._keep(line)
+    def also_to(self, path: Path) -> None:
+        """Also write what follows to this file."""
+        self._log = path
 
     def say(self, text: str) -> None:
         """Print one line, and keep it in run.log."""
@@ -56,9 +53,7 @@ class RunProgress:
         self._keep(text)
 
     def _keep(self, text: str) -> None:
-        if self._log is None:
-            self._waiting.append(text)
-        else:
+        if self._log is not None:
             with self._log.open("a", encoding="utf-8", errors="backslashreplace", buffering=1) as file:
                 file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n")
 

@@ -73,16 +73,19 @@ def _run(
     if source is None:
         settings = replace(settings, **absolute(vars(settings), Path()))
     with writing(out, settings, overwrite=overwrite) as folder, progress.of_warnings():
-        progress.also_to(folder.run_log if folder.replaced is None else None)
+        progress.also_to(folder.run_log)
         if folder.is_started:
             progress.say(f"going on with the unfinished run in {folder.path}")
         folder.stages.mkdir(exist_ok=True)
-        summary = _made(settings, folder, progress, source)
+        environment = write_environment(folder, settings.device)
+        summary = _made(settings, folder, progress, environment, source)
         folder.finish(summary)
     return summary
 
 
-def _made(settings: RunSettings, folder: RunFolder, progress: RunProgress, source: Any) -> dict[str, Any]:
+def _made(
+    settings: RunSettings, folder: RunFolder, progress: RunProgress, environment: dict[str, Any], source: Any
+) -> dict[str, Any]:
     """Write all files of the run; returns its summary."""
     began, crowd = time.perf_counter(), None
     reading = settings
@@ -92,9 +95,7 @@ def _made(settings: RunSettings, folder: RunFolder, progress: RunProgress, sourc
     if crowd is not None:  # with the settings that would repeat the run, not those that read the consensus
         data = replace(data, settings=replace(settings, features=data.settings.features))
     check_same_data(folder, data.origin.path, data.fingerprint)
-    folder.begin(data.settings)
-    progress.also_to(folder.run_log)
-    environment = write_environment(folder, settings.device)
+    folder.write_settings(data.settings)
     folder.write_source(data)
     found = find(data, folder.stages, progress)
     with progress.working("writing the verdicts", found.samples) as advance:

@@ -63,3 +63,12 @@ def test_what_comes_in_is_known_by_how_it_begins(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
     with pytest.raises(DataError, match="there is nothing on standard input"):
         saved_input(tmp_path / "input")
+
+
+def test_a_name_that_begins_like_an_option(tmp_path, monkeypatch, capfdbinary):
+    (tmp_path / "-a.csv").write_text("one,two\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["graylearn", "audit", "-a.csv", "--out", "run"])
+    with pytest.raises(SystemExit):
+        main()
+    assert b"-a.csv has a header (one, two) but no rows" in capfdbinary.readouterr().err

@@ -8,7 +8,7 @@ import pytest
 
 from graylearn.data.csv_files import unguarded, write_csv
 from graylearn.errors import DataError, FolderTakenError
-from graylearn.runs.folder import writing
+from graylearn.runs.folder import RunFolder, writing
 from graylearn.runs.settings import RunSettings
 
 SETTINGS = RunSettings(data="/a.csv", epochs=3)
@@ -95,9 +95,7 @@ def test_a_finished_run_stays_unless_overwritten(tmp_path):
     ):
         pass
     assert json.loads(folder.summary.read_text()) == {"found": 1}
-    with writing(tmp_path, SETTINGS, overwrite=True) as again:
-        assert folder.is_finished
-        again.begin(SETTINGS)
+    with writing(tmp_path, SETTINGS, overwrite=True):
         assert not folder.is_finished
         assert not folder.data.exists()
         assert (tmp_path / "mine.txt").exists()
@@ -120,9 +118,8 @@ def finished(path):
 def test_a_finished_run_is_kept_until_the_new_one_has_read_its_data(tmp_path, error):
     before = finished(tmp_path)
     other = RunSettings(data="/a.csv", epochs=9)
-    with suppress(error), writing(tmp_path, other, overwrite=True) as folder:
-        assert not folder.is_started
-        (folder.path / "stages").mkdir()
+    with suppress(error), writing(tmp_path, other, overwrite=True):
+        assert not RunFolder(tmp_path).is_finished
         raise error("no column 'lable'")
     after = files_of(tmp_path)
     assert {name: text for name, text in after.items() if name != ".lock"} == {
@@ -130,47 +127,27 @@ def test_a_finished_run_is_kept_until_the_new_one_has_read_its_data(tmp_path, er
     }
 
 
-def begin_beside_a_change(path, settings):
-    with writing(path, settings, overwrite=True) as folder:
-        folder.stages.mkdir()
-        (folder.stages / "embeddings").write_text("of the new one")
-        (folder.model / "weights").write_text("mine")
-        folder.begin(settings)
-
-
-def test_stages_of_a_run_that_was_killed_before_it_replaced_another_are_gone_on_with(tmp_path):
-    before = finished(tmp_path)
-    with suppress(KeyboardInterrupt), writing(tmp_path, SETTINGS, overwrite=True) as folder:
-        folder.stages.mkdir()
-        (folder.stages / "embeddings").write_text("took long")
-        raise KeyboardInterrupt
-    assert files_of(tmp_path).items() >= before.items()
-    with writing(tmp_path, SETTINGS, overwrite=True) as folder:
-        folder.begin(SETTINGS)
-        assert (folder.path / "stages" / "embeddings").read_text() == "took long"
-        assert not folder.model.exists()
-
-
-def test_what_somebody_changes_while_a_new_run_reads_its_data_stays(tmp_path):
-    before = finished(tmp_path)
-    other = RunSettings(data="/a.csv", epochs=9)
-    with pytest.raises(FolderTakenError, match="weights is not as graylearn wrote it"):
-        begin_beside_a_change(tmp_path, other)
-    assert files_of(tmp_path) == before | {"model/weights": b"mine"}
-    for overwrite in (False, True):  # nor is it taken for graylearn's the next time
-        with pytest.raises(FolderTakenError), writing(tmp_path, other, overwrite=overwrite):
-            pass
-    assert (tmp_path / "model" / "weights").read_text() == "mine"
-
-
 def test_a_finished_run_is_gone_once_the_new_one_has_read_its_data(tmp_path):
     finished(tmp_path)
     other = RunSettings(data="/a.csv", epochs=9)
     with suppress(DataError), writing(tmp_path, other, overwrite=True) as folder:
-        folder.begin(other)
         folder.data.write_text("{}")
         raise DataError("later")
+    assert not (tmp_path / ".graylearn-replaced").exists()
     assert (folder.settings().epochs, folder.model.exists(), folder.is_finished) == (9, False, False)
+
+
+def test_a_run_that_stood_aside_comes_back_after_a_kill(tmp_path):
+    before = finished(tmp_path)
+    folder = RunFolder(tmp_path)
+    folder._set_aside()
+    folder.write_settings(RunSettings(data="/a.csv", epochs=9))  # and then the machine went down
+    with (
+        pytest.raises(FolderTakenError, match="a finished run of these settings"),
+        writing(tmp_path, SETTINGS, overwrite=False),
+    ):
+        pass
+    assert files_of(tmp_path) == before
 
 
 def test_a_finished_run_is_told_with_its_label(tmp_path, plain_run):

@@ -304,7 +304,7 @@ def settings_from(p: Tensor, pieces: Pieces, index: Tensor, of_clean: float) -> 
 
 def main(
     work: Path, sources: str | None = None, sets: int = 42_000, processes: int = 2, seconds: float = 1e9,
-    epochs: int = 12, clean: float = 0.0065, device: str = "cpu",
+    epochs: int = 12, clean: float = 0.005, device: str = "cpu",
 ) -> None:  # fmt: skip
     """Draw, train, choose, write; clean: the share of clean sets that may be flagged."""
     shards = work / "shards"

@@ -378,10 +378,10 @@ def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iter
         for left in folder.path.rglob(".graylearn-????????-*"):  # or while it wrote a file
             if left.is_file():
                 left.unlink(missing_ok=True)
-        if not folder._present:
-            restrict(folder.path, permissions(settings.reads))
         if overwrite and folder._present:
             folder._set_aside()
+        if not folder._present:
+            restrict(folder.path, permissions(settings.reads))
         kept = folder._present
         record(where, KIND, {}, ours)
         if not folder.is_started:

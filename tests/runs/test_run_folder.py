@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -135,6 +136,18 @@ def test_a_finished_run_is_gone_once_the_new_one_has_read_its_data(tmp_path):
         raise DataError("later")
     assert not (tmp_path / ".graylearn-replaced").exists()
     assert (folder.settings().epochs, folder.model.exists(), folder.is_finished) == (9, False, False)
+
+
+def test_a_run_on_private_data_makes_the_folder_of_a_public_one_private(tmp_path):
+    run, data = tmp_path / "run", tmp_path / "private.csv"
+    run.mkdir(mode=0o755)
+    run.chmod(0o755)
+    finished(run)
+    data.write_text("a,label\n1,x\n")
+    data.chmod(0o600)
+    with writing(run, replace(SETTINGS, data=str(data)), overwrite=True):
+        pass
+    assert run.stat().st_mode & 0o077 == 0
 
 
 def test_a_run_that_stood_aside_comes_back_after_a_kill(tmp_path):

@@ -105,7 +105,7 @@ def draw(seed: int, sources: Sources) -> DirtySet:
         x, held_x = every[: len(x)], every[len(x) :]
     if family != "rules" and random.random() < 0.15:
         x = _strays(random, x, y, k)
-    if family != "rules" and random.random() < 0.12:
+    if family != "rules" and random.random() < 0.2:
         every = _in_sittings(random, np.concatenate([x, held_x]), np.concatenate([y, k + held_group]))
         x, held_x = every[: len(x)], every[len(x) :]
     elif family != "rules" and random.random() < 0.04:
@@ -172,14 +172,16 @@ def _in_sittings(random: Random, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Features of which each class is a handful of crowds, as if it were a few speakers or machines."""
     x, spread = x.astype(np.float64), x.std(axis=0)
     z = x / np.maximum(spread, 1e-9)
-    most, grain, apart = width(random, 1, 16), random.uniform(0.05, 0.8), random.uniform(0.0, 0.7)
+    most, apart = width(random, 1, 16), random.uniform(0.0, 0.7)
+    grain, uneven = random.uniform(0.05, 0.8), random.uniform(0.0, 1.3)
     for c in np.unique(y):
         own = np.flatnonzero(y == c)
         crowds = int(random.integers(1, max(1, min(most, len(own) // FEWEST)) + 1))
         first = random.permutation(own)[:crowds]
         near = (z[own] @ z[first].T - 0.5 * (z[first] ** 2).sum(axis=1)).argmax(axis=1)
         place = x[first] + apart * spread * random.normal(size=(crowds, len(spread)))
-        x[own] = place[near] + grain * (x[own] - x[first][near])
+        dense = grain * np.exp(uneven * random.normal(size=crowds))
+        x[own] = place[near] + np.minimum(dense, 1.2)[near, None] * (x[own] - x[first][near])
     return x
 
 
@@ -313,7 +315,8 @@ def _foreign(random: Random, family: str, x: np.ndarray, y: np.ndarray, held_x: 
             features.append(held_x[rows])
             groups.append(held_group[rows])
             continue
-        groups.append(np.full(size, 1000 + number))
+        # what could not be read bears any label, so that a dense crowd of one label mostly belongs
+        groups.append(10_000 + np.arange(size) if kind == "empty" else np.full(size, 1000 + number))
         if kind == "elsewhere":
             features.append(elsewhere(random, x, theirs[int(random.integers(len(theirs)))].x, size))
         else:

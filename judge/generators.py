@@ -65,7 +65,8 @@ def mixtures(random: Random, n: int, k: int) -> Drawn:
     spread = np.exp(random.normal(0.0, random.choice([0.0, 0.3, 0.7]), (k, kinds, inner)))
     x = random.normal(size=(n, d)) * random.uniform(0.7, 1.3, d)
     if random.random() < 0.25:  # heavy tails
-        x *= np.sqrt(4.0 / random.chisquare(4.0, (n, 1)))
+        degrees = random.choice([1.5, 2.5, 4.0])
+        x *= np.sqrt(degrees / random.chisquare(degrees, (n, 1)))
     x[:, :inner] = x[:, :inner] * spread[y, part] + centre[y, part]
     return x, y
 
@@ -273,7 +274,10 @@ def sittings(random: Random, n: int, k: int) -> Drawn:
     place += (
         random.uniform(0.2, 0.8) * centre[:, None]
     )  # also what looks like another class is not that class
-    grain = np.exp(random.normal(0.0, 0.5, (k, of_class))) * np.exp(random.uniform(np.log(0.1), np.log(1.5)))
+    uneven = random.uniform(0.2, 1.2)
+    grain = np.exp(random.normal(0.0, uneven, (k, of_class))) * np.exp(
+        random.uniform(np.log(0.1), np.log(1.5))
+    )
     x = random.normal(size=(n, inner)) * grain[y, sitting][:, None]
     if random.random() < 0.4:  # a few samples of each sitting fail
         x *= np.sqrt(3.0 / random.chisquare(3.0, (n, 1)))

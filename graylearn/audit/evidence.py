@@ -20,13 +20,12 @@ from graylearn.audit.confusions import Transitions, believed
 from graylearn.audit.scaling import row_blocks
 from graylearn.audit.views import Rows, Views, look, unit_rows
 
-VIEWS = ("angle", "distance", "kernel", "centre", "trees", "given")
+VIEWS = ("neighbours", "kernel", "centre", "trees", "given")
 """Views by name; "given" are probabilities of a model from elsewhere, or the mean over a training run."""
 AWAY = (
-    "away by angle", "away by distance", "thin by angle", "thin by distance", "kernel is silent",
-    "off centre", "off own centre", "off any class", "off own class",
+    "away", "thin", "kernel is silent", "off centre", "off own centre", "off any class", "off own class",
 )  # fmt: skip
-RANKED = ("away by angle", "away by distance", "off own centre", "off own class")
+RANKED = ("away", "off own centre", "off own class")
 """Of these the rank among members of the own label, too."""
 OVER_NEXT = ("off own centre", "off own class")
 """How far a sample is from its label's centre, beside how far that is from the next one."""
@@ -305,8 +304,7 @@ def _places(
         found[name] = standardised(values)
         if name in RANKED:
             found[f"{name}, rank in label"] = percentile(values, member, y)
-        if name in RANKED[:2]:
-            found[f"{name}, rank in other"] = percentile(values, member, b)
+    found["away, rank in other"] = percentile(views.columns["away"], member, b)
     centre, following = (np.log(np.maximum(1.0 + views.columns[name], 1e-4))  # of cosines
                          for name in ("off own centre", "next centre"))  # fmt: skip
     beyond = centre - following, views.columns["off own class"] - views.columns["next class"]
@@ -333,7 +331,7 @@ def _places(
         k = index.shape[1]
         changes = (np.diff(ordered, axis=1) > 0).sum(axis=1)
         found["near: kinds of labels"] = 1.0 / k + changes / max(k - 1, 1)
-        found["near: away"] = np.asarray(found["away by angle"])[index].mean(axis=1)
+        found["near: away"] = np.asarray(found["away"])[index].mean(axis=1)
         found["near: off own centre"] = np.asarray(found["off own centre, rank in label"])[index].mean(axis=1)
         found["near: same label and off its centre"] = _mean_where(
             np.asarray(found["off own centre, rank in label"])[index], theirs == y[:, None]
@@ -343,11 +341,11 @@ def _places(
         found["near: share that look alike"] = (looks[index] == looks[:, None]).mean(axis=1)
         found["set: neighbours look alike"] = float(np.mean(found["near: share that look alike"]))
     _split(found, rows, y, following)
-    far = np.asarray(found["away by angle"])
+    far = np.asarray(found["away"])
     found["set: skew of away"] = float(np.clip((far**3).mean(), -20, 20))
     found["set: tail of away"] = float((far > 3.0).mean())
     against = member < 0
-    for name in ("away by angle", "away by distance", "off any class"):
+    for name in ("away", "off any class"):
         values = np.asarray(found[name])
         gap = values[against].mean() - values[~against].mean() if 0 < against.sum() < len(y) else 0.0
         found[f"set: {name} of contradicted"] = float(gap)
@@ -465,7 +463,7 @@ def _whole(
     found["set: equal rows"] = float((rows.weight > 1.0).mean())
 
 
-AGREE = (("angle", "kernel"), ("angle", "distance"), ("kernel", "trees"), ("kernel", "centre"),
+AGREE = (("neighbours", "kernel"), ("kernel", "trees"), ("kernel", "centre"),
          ("given", "kernel"))  # fmt: skip
 
 COLUMNS: Mapping[str, str] = {
@@ -499,18 +497,18 @@ COLUMNS: Mapping[str, str] = {
                            ("rate", "log share of class b that is labelled y"))},
     **{name: f"{name}: of the views, in quartile ranges from the median" for name in AWAY},
     **{f"{name}, rank in label": "its rank among members of y" for name in RANKED},
-    **{f"{name}, rank in other": "its rank among members of b" for name in RANKED[:2]},
+    "away, rank in other": "rank of `away` among members of b",
     **{f"{name}, over the next": f"log of `{name}` over how far the next label's is from that centre"
        for name in OVER_NEXT},
     **{f"near: {name}, over the next": "mean of that of the neighbours" for name in OVER_NEXT},
-    "near: share contradicted": "share of the neighbours by angle that look like another class",
+    "near: share contradicted": "share of the neighbours that look like another class",
     "near: probability of their labels": "mean log probability of the neighbours' own labels",
     "near: share of label": "share of the neighbours that are labelled y",
     "near: share of other": "the same of b",
     "near: closest of label": "share of the five closest that are labelled y",
     "near: share that look like other": "share of the neighbours that look like b",
     "near: kinds of labels": "different labels among the neighbours, per neighbour",
-    "near: away": "mean of `away by angle` of the neighbours",
+    "near: away": "mean of `away` of the neighbours",
     "near: off own centre": "mean rank of the neighbours in their distance from their own label's centre",
     "near: same label and off its centre": "the same of those labelled y",
     "near: share that look alike": "share of the neighbours that look like what the sample looks like",
@@ -550,10 +548,10 @@ COLUMNS: Mapping[str, str] = {
     "set: labels fall in two": "mean of `label: falls in two`",
     "set: parts apart, over the next": "mean of `label: parts apart, over the next`",
     "set: neighbours look alike": "mean of `near: share that look alike`",
-    "set: skew of away": "third moment of `away by angle`",
-    "set: tail of away": "share of the samples beyond 3 in `away by angle`",
+    "set: skew of away": "third moment of `away`",
+    "set: tail of away": "share of the samples beyond 3 in `away`",
     **{f"set: {name} of contradicted": f"mean of `{name}` of contradicted samples less that of the others"
-       for name in ("away by angle", "away by distance", "off any class")},
+       for name in ("away", "off any class")},
     "set: again, depth of believed otherwise": "mean of `again: best, rank in members` of those",
     "set: again, neighbours alike": "mean of `again: neighbours alike`",
     "set: again, agrees with labels": "share of the samples whose label is likeliest the second time",

@@ -1,4 +1,4 @@
-"""The nearest of each sample, by angle and by distance.
+"""The nearest of each sample, by angle.
 
 Up to `EXACT` samples all pairs are compared. Beyond, samples are dealt to lists round centres, and those of
 one list are compared with those of the lists nearest to it: N^1.5 instead of N^2. Beyond `KNOWN` samples,
@@ -38,7 +38,7 @@ class Near:
     index: Ints
     """(N, k)"""
     distance: Floats
-    """(N, k), 1 - cosine or a length over the median one."""
+    """(N, k), 1 - cosine."""
 
 
 def number_of_neighbours(n: int) -> int:
@@ -46,22 +46,21 @@ def number_of_neighbours(n: int) -> int:
     return max(0, min(NEIGHBOURS, max(3, math.ceil(n / 20)), n - 1))
 
 
-def nearest(x: NDArray[np.float32], group: Ints | None, draw: Floats) -> tuple[Near, Near]:
-    """The nearest by angle and by distance of rows (N, D)."""
+def nearest(x: NDArray[np.float32], group: Ints | None, draw: Floats) -> Near:
+    """The nearest of scaled rows (N, D), by the angle at a point that lies off all of them.
+
+    A column of ones puts it there: of few columns the angle then tells lengths apart, too, and of many, as of
+    embeddings, it is the angle between the rows.
+    """
     n = len(x)
     k = number_of_neighbours(n)
-    length = np.sqrt((x**2).sum(axis=1))
-    unit = x / np.maximum(length, 1e-12)[:, None]
-    angle = np.zeros((n, k), dtype=np.int64), np.ones((n, k), dtype=np.float32)
-    distance = np.zeros((n, k), dtype=np.int64), np.ones((n, k), dtype=np.float32)
+    unit = np.concatenate([x, np.ones((n, 1), dtype=np.float32)], axis=1)
+    unit /= np.sqrt((unit**2).sum(axis=1))[:, None]
+    near = np.zeros((n, k), dtype=np.int64), np.ones((n, k), dtype=np.float32)
     if k:
         for rows, asked in _pairs(unit, draw):
-            _compare(unit, length, rows, asked, group, k, angle, distance)
-    typical = max(float(np.median(distance[1])), 1e-12) if k else 1.0
-    return (
-        Near(angle[0], angle[1].astype(np.float64)),
-        Near(distance[0], distance[1].astype(np.float64) / typical),
-    )
+            _compare(unit, rows, asked, group, *near)
+    return Near(near[0], near[1].astype(np.float64))
 
 
 def _pairs(unit: NDArray[np.float32], draw: Floats):  # type: ignore[no-untyped-def]
@@ -98,29 +97,20 @@ def _pairs(unit: NDArray[np.float32], draw: Floats):  # type: ignore[no-untyped-
 
 
 def _compare(
-    unit: NDArray[np.float32], length: NDArray[np.float32], rows: Ints, asked: Ints, group: Ints | None,
-    k: int, angle: tuple[Ints, NDArray[np.float32]], distance: tuple[Ints, NDArray[np.float32]],
+    unit: NDArray[np.float32], rows: Ints, asked: Ints, group: Ints | None, index: Ints,
+    distance: NDArray[np.float32],
 ) -> None:  # fmt: skip
     """Write the nearest of some rows among those asked."""
-    whole = len(asked) == len(unit)
-    values = -unit[rows] @ (unit if whole else unit[asked]).T  # less the cosine
-    out = rows[:, None] == asked if group is None else group[rows][:, None] == group[asked]
-    a, b = length[rows][:, None], length if whole else length[asked]
-    half = values * b
-    half *= a
-    half += 0.5 * b**2  # half of the squared distance, less half of the row's own length squared
-    values[out], half[out] = np.inf, np.inf
-    k = min(k, len(asked))
-    for way, (index, away), by_angle in ((values, angle, True), (half, distance, False)):
-        found = _smallest(way, k if group is None else min(OF_GROUP * k, len(asked)))
-        near = np.take_along_axis(way, found, axis=1)
-        place = np.argsort(near, axis=1, kind="stable")
-        if group is not None:
-            place = _one_of_each(place, group[asked[np.take_along_axis(found, place, axis=1)]])[:, :k]
-        index[rows[:, None], np.arange(k)] = asked[np.take_along_axis(found, place, axis=1)]
-        near = np.take_along_axis(near, place, axis=1)
-        near = near + 1.0 if by_angle else np.sqrt(np.maximum(2.0 * near + a**2, 0.0))
-        away[rows[:, None], np.arange(k)] = np.clip(near, 0.0, 3.0 if by_angle else 1e6)
+    values = -unit[rows] @ (unit if len(asked) == len(unit) else unit[asked]).T  # less the cosine
+    values[rows[:, None] == asked if group is None else group[rows][:, None] == group[asked]] = np.inf
+    k = min(index.shape[1], len(asked))
+    found = _smallest(values, k if group is None else min(OF_GROUP * k, len(asked)))
+    near = np.take_along_axis(values, found, axis=1)
+    place = np.argsort(near, axis=1, kind="stable")
+    if group is not None:
+        place = _one_of_each(place, group[asked[np.take_along_axis(found, place, axis=1)]])[:, :k]
+    index[rows[:, None], np.arange(k)] = asked[np.take_along_axis(found, place, axis=1)]
+    distance[rows[:, None], np.arange(k)] = np.clip(np.take_along_axis(near, place, axis=1) + 1.0, 0.0, 3.0)
 
 
 def _one_of_each(place: Ints, group: Ints) -> Ints:

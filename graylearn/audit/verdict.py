@@ -211,8 +211,8 @@ def _because(
     near_label, near_other = evidence.column("near: share of label"), evidence.column("near: share of other")
     models = {"a model of the other samples": "kernel: other", "the model": "given: other"}
     chances = {name: np.exp(evidence.column(column)) for name, column in models.items()}
-    far_label = evidence.column("away by angle, rank in label")
-    far_other = evidence.column("away by angle, rank in other")
+    far_label = evidence.column("away, rank in label")
+    far_other = evidence.column("away, rank in other")
     foreign = np.zeros(len(y), dtype=bool)
     foreign[answers[alien]] = True
     sentences = {}

@@ -1,7 +1,6 @@
 """Views: what each sample looks like without its own label, in closed form.
 
-Neighbours by angle and by distance, kernel ridge regression left one out, class centres, and random trees
-out of bag. Each gives class probabilities (N, K); together with distances they are what evidence is made of.
+Neighbours, kernel ridge regression left one out, class centres, and random trees out of bag. Each gives class probabilities (N, K); together with distances they are what evidence is made of.
 Nothing is trained by gradient and nothing is drawn by a seed: landmarks and trees are drawn by a hash of the
 samples' content, so that another order of rows, or a few rows more, draws the same.
 
@@ -82,11 +81,11 @@ class Views:
     """What the views say of N samples."""
 
     opinions: Mapping[str, Floats]
-    """(N, K) class probabilities by name: "angle", "distance", "kernel", "centre", "trees"."""
+    """(N, K) class probabilities by name: "neighbours", "kernel", "centre", "trees"."""
     columns: Mapping[str, Floats]
     """(N,) by name, larger = farther from everything: see `look`."""
     near: Near
-    """The nearest by angle."""
+    """The nearest."""
     relabelled: Callable[[Ints], Said]
     """What neighbours, regression and centres say if the samples bear other labels (N,): the same distances
     are asked again, so that it costs little."""
@@ -94,24 +93,17 @@ class Views:
 
 def look(rows: Rows) -> Views:
     """Ask every view about samples of which none is another's copy."""
-    angle, distance = near = nearest(rows.x, rows.group, rows.draw)
-    regression = Regression(rows)
+    near, regression = nearest(rows.x, rows.group, rows.draw), Regression(rows)
     opinions, columns = _ask(rows, near, regression)
-    columns |= {
-        "away by angle": np.log(angle.distance.mean(axis=1) + 1e-6),
-        "away by distance": np.log(distance.distance.mean(axis=1) + 1e-6),
-        "thin by angle": _thin(angle),
-        "thin by distance": _thin(distance),
-    }
+    columns |= {"away": np.log(near.distance.mean(axis=1) + 1e-6), "thin": _thin(near)}
     opinions["trees"] = forest_votes(
         rows.x, rows.y, rows.num_classes, rows.draw, rows.weight, rows.fitted(), rows.group
     )
-    return Views(opinions, columns, angle, lambda y: _ask(replace(rows, y=y), near, regression))
+    return Views(opinions, columns, near, lambda y: _ask(replace(rows, y=y), near, regression))
 
 
-def _ask(rows: Rows, near: tuple[Near, Near], regression: Regression) -> Said:
-    opinions = {name: votes(each, rows) for name, each in zip(("angle", "distance"), near, strict=True)}
-    columns: dict[str, Floats] = {}
+def _ask(rows: Rows, near: Near, regression: Regression) -> Said:
+    opinions, columns = {"neighbours": votes(near, rows)}, dict[str, Floats]()
     opinions["kernel"], columns["kernel is silent"] = regression.say(rows.y)
     opinions["centre"], columns["off centre"], columns["off own centre"], columns["next centre"] = (
         class_centres(rows)

@@ -29,8 +29,6 @@ RANKED = ("away", "off own centre", "off own class")
 """Of these the rank among members of the own label, too."""
 OVER_NEXT = ("off own centre", "off own class")
 """How far a sample is from its label's centre, beside how far that is from the next one."""
-AGAIN_OFF = ("off own centre", "off own class", "off any class")
-"""Distances that are measured once more from the centres of what samples are believed to be."""
 SHARPENED = (1.5, 3.0)
 """Powers of the pooled probabilities to which confusions of classes are fitted."""
 FEW_VALUES = 8
@@ -98,11 +96,9 @@ def gather(
     found: dict[str, Floats | float] = {}
     _opinions(found, opinions, pooled, y, b)
     _pairs(found, pooled, y, b, num_classes)
-    beliefs, believed_class = _confused(found, pooled, y, b)
+    beliefs = _confused(found, pooled, y, b)
     if views is not None:
         _places(found, rows, views, pooled, y, b)
-        again = _again(found, rows, views, believed_class, b)
-        beliefs = _others(np.sqrt(beliefs * again), pooled, y)
     found["copies: log count"] = np.log(rows.weight)
     _whole(found, rows, opinions, pooled, saw_labels, one_class)
     matrix = np.full((n, len(COLUMNS)), np.nan, dtype=np.float32)
@@ -216,9 +212,8 @@ def _counted(code: Ints, num_classes: int) -> Floats:
     return np.bincount(code, minlength=num_classes**2).reshape(num_classes, num_classes).astype(float)
 
 
-def _confused(found: dict[str, Floats | float], pooled: Floats, y: Ints, b: Ints) -> tuple[Floats, Ints]:
-    """What a fit of "labels are drawn by the true class" says; gives the beliefs in other classes, and the
-    class (N,) that is likeliest of all."""
+def _confused(found: dict[str, Floats | float], pooled: Floats, y: Ints, b: Ints) -> Floats:
+    """What a fit of "labels are drawn by the true class" says; gives the beliefs in other classes."""
     every = np.arange(len(y))
     beliefs = np.zeros_like(pooled)
     for power in SHARPENED:
@@ -231,65 +226,9 @@ def _confused(found: dict[str, Floats | float], pooled: Floats, y: Ints, b: Ints
         found[f"set: confusions {power}, gain"] = float(fit.gain / len(y))
         found[f"set: confusions {power}, log gain"] = float(np.log1p(max(fit.gain, 0.0)))
         beliefs += fit.beliefs
-    return _others(beliefs, pooled, y), beliefs.argmax(axis=1)
-
-
-def _others(beliefs: Floats, pooled: Floats, y: Ints) -> Floats:
-    """(N, K) beliefs in the other classes alone, with a sum of one."""
-    beliefs = beliefs + 1e-6 * pooled
-    beliefs[np.arange(len(y)), y] = 0.0
+    beliefs += 1e-6 * pooled
+    beliefs[every, y] = 0.0
     return np.asarray(beliefs / np.maximum(beliefs.sum(axis=1, keepdims=True), 1e-30))
-
-
-def _again(
-    found: dict[str, Floats | float], rows: Rows, views: Views, believed_class: Ints, b: Ints
-) -> Floats:
-    """What the views say if each sample bears the class that it is believed to have; gives their mean.
-
-    Wrong labels speak for the wrong class in the first look, and draw centres and spreads to them.
-    """
-    y, every = rows.y, np.arange(len(rows))
-    opinions, columns = views.relabelled(believed_class)
-    pooled: Floats = np.asarray(sum(opinions.values()) / len(opinions))
-    own, other, best = pooled[every, y], pooled[every, b], pooled.argmax(axis=1)
-    rest = pooled.copy()
-    rest[every, y] = 0.0
-    found["again: label"], found["again: other"] = _log(own), _log(other)
-    found["again: margin"] = _log(own) - _log(rest.max(axis=1))
-    found["again: kernel margin"] = _log(opinions["kernel"][every, y]) - _log(opinions["kernel"][every, b])
-    found["again: entropy"] = entropy(pooled) / np.log(max(pooled.shape[1], 2))
-    found["again: believed"] = _log(pooled[every, believed_class])
-    member = np.where(best == believed_class, best, -1)
-    top = pooled.max(axis=1)
-    found["again: label, rank in members"] = percentile(own, member, y)
-    found["again: best, rank in members"] = percentile(top, member, best)
-    against = (believed_class != y) & (best == believed_class)
-    pair = y * pooled.shape[1] + believed_class
-    _, place = np.unique(pair, return_inverse=True)
-    depth = np.asarray(found["again: best, rank in members"])
-    count, total = np.bincount(place, against), np.bincount(place, against * depth)
-    found["again: pair, depth"] = ((total + 0.5) / (count + 1.0))[place]
-    found["set: again, depth of believed otherwise"] = float(
-        (depth[against].sum() + 0.5) / (against.sum() + 1.0)
-    )
-    for name in AGAIN_OFF:
-        values = columns[name]
-        found[f"again: {name}"] = standardised(values)
-        found[f"again: {name}, rank in members"] = percentile(values, member, believed_class)
-    size = np.bincount(believed_class, minlength=pooled.shape[1]).astype(float)
-    found["again: log members of label"] = np.log(size[y] + 1.0) - np.log(np.bincount(y)[y])
-    index = views.near.index
-    if index.shape[1]:
-        theirs = believed_class[index]
-        found["again: neighbours of label"] = (theirs == y[:, None]).mean(axis=1)
-        found["again: neighbours of other"] = (theirs == b[:, None]).mean(axis=1)
-        found["again: neighbours alike"] = (theirs == believed_class[:, None]).mean(axis=1)
-        found["set: again, neighbours alike"] = float(np.mean(found["again: neighbours alike"]))
-    found["set: again, agrees with labels"] = float((best == y).mean())
-    found["set: again, agrees with beliefs"] = float((best == believed_class).mean())
-    found["set: again, believed otherwise"] = float((believed_class != y).mean())
-    found["set: again, log likelihood"] = float(np.mean(found["again: believed"]))
-    return pooled
 
 
 def _places(
@@ -518,21 +457,6 @@ COLUMNS: Mapping[str, str] = {
     "label: in the smaller part": "whether the sample lies on that side",
     "label: depth in the smaller part": "how far from the cut, in spreads; negative on the larger side",
     "label: parts apart, over the next": "log distance of the two sides, over that of y's centre to the next",
-    "again: label": "log probability of y by the views, if all bore the class that they are believed to have",
-    "again: other": "the same of b",
-    "again: margin": "the same of y, less that of the likeliest other class",
-    "again: kernel margin": "the same of y less that of b, by the kernel",
-    "again: entropy": "entropy of that mean, over its largest value",
-    "again: believed": "log probability of the class that the sample is believed to have",
-    "again: label, rank in members": "rank of y's probability among members of y: believed so and looking so",
-    "again: best, rank in members": "rank of the largest probability among the members of that class",
-    "again: pair, depth": "mean of that rank, of those labelled y that are believed to be alike",
-    **{f"again: {name}": f"`{name}`, from the centres of the believed classes" for name in AGAIN_OFF},
-    **{f"again: {name}, rank in members": "its rank among members of that class" for name in AGAIN_OFF},
-    "again: log members of label": "log number of samples believed to be of y, over that labelled y",
-    "again: neighbours of label": "share of the neighbours that are believed to be of y",
-    "again: neighbours of other": "the same of b",
-    "again: neighbours alike": "share of the neighbours believed to be of the same class as the sample",
     "copies: log count": "samples that the sample stands for, equal rows that are no copies",
     "set: contradicted": "share of the samples that look like another class",
     "set: contradicted beyond expected": "the same less what probabilities expect",
@@ -552,12 +476,6 @@ COLUMNS: Mapping[str, str] = {
     "set: tail of away": "share of the samples beyond 3 in `away`",
     **{f"set: {name} of contradicted": f"mean of `{name}` of contradicted samples less that of the others"
        for name in ("away", "off any class")},
-    "set: again, depth of believed otherwise": "mean of `again: best, rank in members` of those",
-    "set: again, neighbours alike": "mean of `again: neighbours alike`",
-    "set: again, agrees with labels": "share of the samples whose label is likeliest the second time",
-    "set: again, agrees with beliefs": "share whose believed class is",
-    "set: again, believed otherwise": "share of the samples that are believed to be of another class",
-    "set: again, log likelihood": "mean of `again: believed`",
     "set: log samples": "log N", "set: log classes": "log K", "set: log columns": "log D",
     "set: log smallest class": "log of the samples of the smallest class",
     "set: imbalance": "log of largest over smallest class",

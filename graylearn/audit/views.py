@@ -1,6 +1,7 @@
 """Views: what each sample looks like without its own label, in closed form.
 
-Neighbours, kernel ridge regression left one out, class centres, and random trees out of bag. Each gives class probabilities (N, K); together with distances they are what evidence is made of.
+Neighbours, kernel ridge regression left one out, class centres, and random trees out of bag. Each gives class
+probabilities (N, K); together with distances they are what evidence is made of.
 Nothing is trained by gradient and nothing is drawn by a seed: landmarks and trees are drawn by a hash of the
 samples' content, so that another order of rows, or a few rows more, draws the same.
 
@@ -72,10 +73,6 @@ class Rows:
         return np.sort(np.argpartition(self.draw, FITTED)[:FITTED])
 
 
-Said = tuple[dict[str, Floats], dict[str, Floats]]
-"""Class probabilities (N, K) by name of a view, and columns (N,) by name."""
-
-
 @dataclass(frozen=True)
 class Views:
     """What the views say of N samples."""
@@ -86,30 +83,22 @@ class Views:
     """(N,) by name, larger = farther from everything: see `look`."""
     near: Near
     """The nearest."""
-    relabelled: Callable[[Ints], Said]
-    """What neighbours, regression and centres say if the samples bear other labels (N,): the same distances
-    are asked again, so that it costs little."""
 
 
 def look(rows: Rows) -> Views:
     """Ask every view about samples of which none is another's copy."""
-    near, regression = nearest(rows.x, rows.group, rows.draw), Regression(rows)
-    opinions, columns = _ask(rows, near, regression)
-    columns |= {"away": np.log(near.distance.mean(axis=1) + 1e-6), "thin": _thin(near)}
-    opinions["trees"] = forest_votes(
-        rows.x, rows.y, rows.num_classes, rows.draw, rows.weight, rows.fitted(), rows.group
-    )
-    return Views(opinions, columns, near, lambda y: _ask(replace(rows, y=y), near, regression))
-
-
-def _ask(rows: Rows, near: Near, regression: Regression) -> Said:
-    opinions, columns = {"neighbours": votes(near, rows)}, dict[str, Floats]()
-    opinions["kernel"], columns["kernel is silent"] = regression.say(rows.y)
+    near = nearest(rows.x, rows.group, rows.draw)
+    opinions = {"neighbours": votes(near, rows)}
+    columns = {"away": np.log(near.distance.mean(axis=1) + 1e-6), "thin": _thin(near)}
+    opinions["kernel"], columns["kernel is silent"] = kernel_ridge(rows)
     opinions["centre"], columns["off centre"], columns["off own centre"], columns["next centre"] = (
         class_centres(rows)
     )
     columns["off any class"], columns["off own class"], columns["next class"] = class_distances(rows)
-    return opinions, columns
+    opinions["trees"] = forest_votes(
+        rows.x, rows.y, rows.num_classes, rows.draw, rows.weight, rows.fitted(), rows.group
+    )
+    return Views(opinions, columns, near)
 
 
 def votes(near: Near, rows: Rows) -> Floats:
@@ -165,51 +154,35 @@ def _landmarks(x: NDArray[np.float32], draw: Floats, width: float) -> Callable[.
     return columns
 
 
-class Regression:
-    """A kernel ridge regression of labels on features, of which each sample is left out.
+def kernel_ridge(rows: Rows) -> tuple[Floats, Floats]:
+    """(N, K) class probabilities of a kernel ridge regression on all others, and (N,) how silent it is.
 
-    Width and ridge are those with the smallest error on the labels that the samples bear.
+    A regression is silent where no landmark is near: it then expects no class above another.
     """
-
-    def __init__(self, rows: Rows) -> None:
-        self.rows, self.fitted = rows, rows.fitted()
-        x, draw, weight = rows.x[self.fitted], rows.draw[self.fitted], rows.weight[self.fitted]
-        target = self._target(rows.y)
-        least = np.inf
-        for number, width in enumerate(WIDTHS):
-            columns = _landmarks(x, draw, width)
-            ridge = _Ridge(columns(x), weight, _of(rows.group, self.fitted))
-            for value in RIDGES:
-                error = ridge.error(value, target)
-                if error < least:
-                    least, self.ridge, self.value, self.columns = error, ridge, value, columns
-            tell("kernel regression", number + 1, len(WIDTHS) + 1)
-
-    def _target(self, y: Ints) -> NDArray[np.float32]:
-        own = y[self.fitted]
-        target = np.full((len(own), self.rows.num_classes), -1.0 / self.rows.num_classes, dtype=np.float32)
-        target[np.arange(len(own)), own] += 1.0
-        return target
-
-    def say(self, y: Ints) -> tuple[Floats, Floats]:
-        """(N, K) class probabilities by the labels (N,) of all others, and (N,) how silent it is.
-
-        It is silent where no landmark is near: it then expects no class above another.
-        """
-        n, num_classes = len(self.rows), self.rows.num_classes
-        target = self._target(y)
-        raw = np.empty((n, num_classes), dtype=np.float32)
-        if len(self.fitted) < n:
-            slopes = self.ridge.slopes(self.value, target)
-            for part in row_blocks(n, LANDMARKS + num_classes):
-                raw[part] = self.columns(self.rows.x[part]) @ slopes
-        raw[self.fitted] = self.ridge.without_itself(self.value, target)
-        some = self.fitted[:: max(1, len(self.fitted) // CHOSEN)]
-        sharp = _sharpest(raw[some], y[some])
-        silent = -np.log(
-            np.maximum(np.sqrt(((raw - raw.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)), 1e-4)
-        )
-        return softmax(sharp * raw.astype(np.float64)), np.asarray(silent, dtype=np.float64)
+    fitted = rows.fitted()
+    y, weight = rows.y[fitted], rows.weight[fitted]
+    best: tuple[float, _Ridge, float] | None = None
+    for width in WIDTHS:
+        columns = _landmarks(rows.x[fitted], rows.draw[fitted], width)
+        ridge = _Ridge(columns(rows.x[fitted]), y, rows.num_classes, weight, _of(rows.group, fitted))
+        for value in RIDGES:
+            error = ridge.error(value)
+            if best is None or error < best[0]:
+                best = error, ridge, value
+                chosen = columns
+        tell("kernel regression", WIDTHS.index(width) + 1, len(WIDTHS) + 1)
+    assert best is not None
+    _, ridge, value = best
+    raw = np.empty((len(rows), rows.num_classes), dtype=np.float32)
+    if len(fitted) < len(rows):
+        slopes = ridge.slopes(value)
+        for part in row_blocks(len(rows), LANDMARKS + rows.num_classes):
+            raw[part] = chosen(rows.x[part]) @ slopes
+    raw[fitted] = ridge.without_itself(value)
+    some = fitted[:: max(1, len(fitted) // CHOSEN)]
+    sharp = _sharpest(raw[some], rows.y[some])
+    silent = -np.log(np.maximum(np.sqrt(((raw - raw.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)), 1e-4))
+    return softmax(sharp * raw.astype(np.float64)), np.asarray(silent, dtype=np.float64)
 
 
 def _of(group: Ints | None, rows: Ints) -> Ints | None:
@@ -225,13 +198,20 @@ def _folds(group: Ints | None) -> list[NDArray[np.bool_]]:
 
 
 class _Ridge:
-    """Ridge regressions on columns (n, M), which share their sums; each row is left out."""
+    """Ridge regressions of columns (n, M) on labels, which share their sums; each row is left out."""
 
-    def __init__(self, columns: NDArray[np.float32], weight: Floats, group: Ints | None) -> None:
-        self.weight = weight[:, None].astype(np.float32)
-        heavy = columns * self.weight
-        self.gram = (heavy.T @ columns).astype(np.float64)
-        self.value, turn = np.linalg.eigh(self.gram)
+    def __init__(
+        self, columns: NDArray[np.float32], y: Ints, num_classes: int, weight: Floats, group: Ints | None
+    ) -> None:
+        self.y, self.num_classes = y, num_classes
+        target = np.full((len(y), num_classes), -1.0 / num_classes, dtype=np.float32)
+        target[np.arange(len(y)), y] += 1.0
+        heavy = columns * weight[:, None].astype(np.float32)
+        gram = (heavy.T @ columns).astype(np.float64)
+        self.target = target
+        self.moment = heavy.T @ target
+        self.gram = gram
+        self.value, turn = np.linalg.eigh(gram)
         self.turn = turn.astype(np.float32)
         self.rotated = columns @ self.turn
         self.square = self.rotated**2
@@ -239,34 +219,32 @@ class _Ridge:
         if self.folds:
             self.columns, self.heavy = columns, heavy
 
-    def _turned(self, ridge: float, target: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
-        shrunk = np.asarray(1.0 / (np.maximum(self.value, 0.0) + ridge), dtype=np.float32)
-        return shrunk, (self.rotated.T @ (self.weight * target)) * shrunk[:, None]
+    def _shrunk(self, ridge: float) -> NDArray[np.float32]:
+        return np.asarray(1.0 / (np.maximum(self.value, 0.0) + ridge), dtype=np.float32)
 
-    def slopes(self, ridge: float, target: NDArray[np.float32]) -> NDArray[np.float32]:
+    def slopes(self, ridge: float) -> NDArray[np.float32]:
         """(M, K)."""
-        return np.asarray(self.turn @ self._turned(ridge, target)[1])
+        return np.asarray(self.turn @ ((self.turn.T @ self.moment) * self._shrunk(ridge)[:, None]))
 
-    def without_itself(
-        self, ridge: float, target: NDArray[np.float32], some: slice | Ints = slice(None)
-    ) -> NDArray[np.float32]:
+    def without_itself(self, ridge: float, some: slice | Ints = slice(None)) -> NDArray[np.float32]:
         """(n, K) what is predicted of each row from all others, or from the groups of other folds."""
         if self.folds:
-            found, moment = np.empty_like(target), self.heavy.T @ target
+            found = np.empty_like(self.target)
             for out in self.folds:
                 gram = self.gram - self.heavy[out].T.astype(np.float64) @ self.columns[out]
-                rest = moment - self.heavy[out].T @ target[out]
-                slopes = np.linalg.solve(gram + ridge * np.eye(len(gram)), rest.astype(np.float64))
+                moment = self.moment - self.heavy[out].T @ self.target[out]
+                slopes = np.linalg.solve(gram + ridge * np.eye(len(gram)), moment.astype(np.float64))
                 found[out] = self.columns[out] @ slopes.astype(np.float32)
             return found[some]
-        shrunk, turned = self._turned(ridge, target)
+        shrunk = self._shrunk(ridge)
         leverage = np.minimum(self.square[some] @ shrunk, 0.999)[:, None]
-        return np.asarray((self.rotated[some] @ turned - leverage * target[some]) / (1.0 - leverage))
+        turned = (self.turn.T @ self.moment) * shrunk[:, None]
+        return np.asarray((self.rotated[some] @ turned - leverage * self.target[some]) / (1.0 - leverage))
 
-    def error(self, ridge: float, target: NDArray[np.float32]) -> float:
+    def error(self, ridge: float) -> float:
         """Mean squared error on rows left out."""
-        some = slice(None, None, max(1, len(target) // CHOSEN))
-        return float(((self.without_itself(ridge, target, some) - target[some]) ** 2).mean(dtype=np.float64))
+        some = slice(None, None, max(1, len(self.y) // CHOSEN))
+        return float(((self.without_itself(ridge, some) - self.target[some]) ** 2).mean(dtype=np.float64))
 
 
 def softmax(z: Floats) -> Floats:

@@ -29,7 +29,6 @@ from graylearn.audit.slices import sentences, slices
 from graylearn.data.atomic import replacing
 from graylearn.data.csv_files import added_to
 from graylearn.data.formats import COMPRESSIONS, FORMATS
-from graylearn.data.labels import are_near
 from graylearn.data.samples import Label, Samples, joined
 from graylearn.errors import counted
 from graylearn.estimator import GrayClassifier
@@ -278,15 +277,7 @@ def summary_of(found: Found, crowd: Crowd | None, folder: RunFolder, seconds: fl
 def worst_of(audit: Audit) -> list[dict[str, Any]]:
     """The five strongest suspects."""
     rows: Any = np.flatnonzero(audit.suspected)
-    rows = rows[np.argsort(-audit.score[rows], kind="stable")].tolist()
-    names = [str(name) for name in audit.classes]
-    # misspelt labels are told by themselves
-    plain = [
-        row
-        for row in rows
-        if audit.suggested[row] < 0 or not are_near(names[audit.label[row]], names[audit.suggested[row]])
-    ]
-    return _listed(audit, plain[:5] or rows[:5])
+    return _listed(audit, rows[np.argsort(-audit.score[rows], kind="stable")][:5])
 
 
 def first_of(audit: Audit) -> list[dict[str, Any]]:

@@ -351,15 +351,7 @@ def gathered_in(prepared: Prepared, audit: Audit) -> dict[str, tuple[str, str]]:
     every = [pd.DataFrame(index=range(len(audit))), *(each.reset_index(drop=True) for each in tables)]
     frame = pd.concat(every, axis=1).select_dtypes(exclude="number")
     folders = prepared.shown.ids if prepared.origin.columns.path is not None else None
-    found = sentences(slices(audit.suspected, frame, folders), float(audit.suspected.mean()))
-    learned = prepared.shown.x.columns if isinstance(prepared.shown.x, pd.DataFrame) else ()
-    advice = (
-        "; do they come from elsewhere? if {0} tells who labelled, or when, audit again with --without {0}"
-    )
-    return {
-        words + advice.format(shlex.quote(where[0])) * (where[0] in learned): where
-        for words, where in found.items()
-    }
+    return sentences(slices(audit.suspected, frame, folders), float(audit.suspected.mean()))
 
 
 def why_not_refined(fitted: Fitted) -> str | None:

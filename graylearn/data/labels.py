@@ -227,8 +227,8 @@ def note_telling_columns(frame: pd.DataFrame, label: Ints) -> None:
         told += 1
         column = shlex.quote(str(name))
         groups = (
-            ". If it says which rows belong together, as frames of a video do, they vouch for wrong labels "
-            f"of one another: give it as their groups (on the command line with --group {column})"
+            ". If rows of one value belong together, such as frames of one video, they confirm each other's "
+            f"wrong labels: name it as their group instead (on the command line with --group {column})"
         )
         warn(
             f"column {str(name)!r} alone tells the label of {share:.1%} of the rows; if it was made from the "

@@ -161,7 +161,7 @@ def show_applied(summary: dict[str, Any]) -> None:
         if sure == 0:
             done += ", for the audit is sure of none"
         elif sure not in (None, all_of_them):
-            done += f" where the audit is sure ({sure:,}), the others kept: judge them in this report"
+            done += f" where the audit is sure ({sure:,}), the others kept: judge them in the report"
         lines.append(f"{counted(all_of_them, 'suspect')} without a decision: {done}")
     if count := summary["not_audited"]:
         told = f"{counted(count, 'sample')} held out to measure on were not audited"

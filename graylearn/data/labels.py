@@ -271,8 +271,8 @@ def _note_misspelt(
     outcome = (
         "they count as classes of their own"
         if kept
-        else "an audit judges them as the class that they mean; a fit takes them for classes of their own, "
-        "as an audit does with --keep-labels (keep_labels=True)"
+        else "an audit judges them as the class they mean, unless told --keep-labels (keep_labels=True); "
+        "for a fit they are classes of their own"
     )
     about = f"labels that seem misspelt {np.flatnonzero(meant != np.arange(len(meant))).tolist()}"
     warn(f"labels that seem misspelt: {first_few(wrong, _MOST_ALIKE)}; {outcome}", about=about)

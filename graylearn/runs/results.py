@@ -454,7 +454,7 @@ def _facts(
     facts = {
         "Data": Path(settings.data).name,
         "Samples": summary["samples"],
-        "Classes": len(audit.classes),
+        "Classes": len(audit.classes) - audit.misspelt,
         "Label": prepared.origin.columns.label or "the folder of each image",
         "Learned from": prepared.encoding.words,
         "Method": f"{fitted.classifier.method_}" + (", refined" if fitted.refined else ""),

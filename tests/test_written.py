@@ -307,18 +307,14 @@ KILLED = """
 import json, os, signal, sys
 from pathlib import Path
 from graylearn.data import atomic
-from graylearn.data.written import record, writing
+from graylearn.data.written import writing
+from graylearn.runs import folder as runs
+from graylearn.runs.settings import RunSettings
 
 place, sent = Path(sys.argv[1]), int(sys.argv[2])
 
 
-def fill(out, names, text):
-    with writing(out, "folder", folder=True) as folder:
-        for name in names:
-            (folder / name).write_text(text)
-
-
-def killed(out, number):
+def killed(number, work, *given):
     child = os.fork()
     if child == 0:
         left = [number]
@@ -332,11 +328,17 @@ def killed(out, number):
 
         sys.addaudithook(count)
         try:
-            fill(out, "abc", "new")
+            work(*given)
             os._exit(0)
         except KeyboardInterrupt:
             os._exit(2)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+"""
+FILLED = """
+def fill(out, names, text):
+    with writing(out, "folder", folder=True) as folder:
+        for name in names:
+            (folder / name).write_text(text)
 
 
 number, going = 0, True
@@ -344,7 +346,7 @@ while going:
     number += 1
     out = place / str(number) / "out"
     fill(out, "ab", "old")
-    going = killed(out, number)
+    going = killed(number, fill, out, "abc", "new")
     atomic.settle(out)  # as the next that writes there begins
     held = {each.name: each.read_text() for each in out.iterdir()}
     fill(out, "a", "newest")  # it is still known to be ours
@@ -355,7 +357,7 @@ while going:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes are forked")
 @pytest.mark.parametrize("sent", [2, 9])
 def test_a_folder_that_is_replaced_is_the_old_or_the_new_one_after_any_kill(sent, tmp_path):
-    said, errors, code = warm.Process(KILLED, tmp_path, sent).communicate()
+    said, errors, code = warm.Process(KILLED + FILLED, tmp_path, sent).communicate()
     assert code == 0, errors
     rows = [json.loads(line) for line in said.splitlines()]
     old, new = dict.fromkeys("ab", "old"), dict.fromkeys("abc", "new")
@@ -366,6 +368,34 @@ def test_a_folder_that_is_replaced_is_the_old_or_the_new_one_after_any_kill(sent
     assert held.count(new) > 2
     for _, left in rows:
         assert [name for name in left if not name.endswith(".lock")] == ["a", "out"]
+
+
+RUN = """
+def run(out, overwrite):
+    with runs.writing(out, RunSettings(data="/a.csv"), overwrite=overwrite) as folder:
+        folder.data.write_text("{}")
+        folder.stages.mkdir()
+        for name in "ab":
+            (folder.stages / name).write_text("work")
+        folder.finish({"found": 1})
+
+
+number, going = 0, True
+while going:
+    number += 1
+    out = place / str(number)
+    going = killed(number, run, out, False)
+    left = runs.RunFolder(out)
+    print(json.dumps([left.is_finished, left.stages.exists()]), flush=True)
+    run(out, True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the processes are forked")
+def test_a_run_is_replaced_wherever_it_was_killed(tmp_path):
+    said, errors, code = warm.Process(KILLED + RUN, tmp_path, 9).communicate()
+    assert code == 0, errors
+    assert said.count("[true, true]") > 2  # between its summary and the end of its stages
 
 
 def test_names_of_files_do_not_lead_out_of_their_folder(made, tmp_path):

@@ -76,7 +76,8 @@ def show_run(summary: dict[str, Any], *, with_data_notes: bool = False) -> None:
     known = [(summary["id_word"], "id"), ("label", "label")]
     worst = [{**row, "action": _action(row)} for row in summary["worst"]]
     suspected = [*known, ("kind", "kind"), ("suggested", "action")]
-    _show_samples(out, worst, suspected, "the strongest suspects")
+    title = f"the {len(worst)} strongest of {flagged:,} suspects" if flagged > len(worst) else "the suspects"
+    _show_samples(out, worst, suspected, title)
     likeliest = [*known, ("likeliest class", "resembles")]
     _show_samples(out, summary.get("first", []), likeliest, "first by score, none of them flagged")
     if summary["test"]:
@@ -160,7 +161,7 @@ def show_applied(summary: dict[str, Any]) -> None:
         if sure == 0:
             done += ", for the audit is sure of none"
         elif sure not in (None, all_of_them):
-            done += f" where the audit is sure ({sure:,}), the others kept: judge them in this report"
+            done += f" where the audit is sure ({sure:,}), the others kept: judge them in the report"
         lines.append(f"{counted(all_of_them, 'suspect')} without a decision: {done}")
     if count := summary["not_audited"]:
         told = f"{counted(count, 'sample')} held out to measure on were not audited"

@@ -227,8 +227,8 @@ def note_telling_columns(frame: pd.DataFrame, label: Ints) -> None:
         told += 1
         column = shlex.quote(str(name))
         groups = (
-            ". If it says which rows belong together, as frames of a video do, they vouch for wrong labels "
-            f"of one another: give it as their groups (on the command line with --group {column})"
+            ". If rows of one value belong together, such as frames of one video, they confirm each other's "
+            f"wrong labels: name it as their group instead (on the command line with --group {column})"
         )
         warn(
             f"column {str(name)!r} alone tells the label of {share:.1%} of the rows; if it was made from the "
@@ -271,8 +271,8 @@ def _note_misspelt(
     outcome = (
         "they count as classes of their own"
         if kept
-        else "an audit judges them as the class that they mean; a fit takes them for classes of their own, "
-        "as an audit does with --keep-labels (keep_labels=True)"
+        else "an audit judges them as the class they mean, unless told --keep-labels (keep_labels=True); "
+        "for a fit they are classes of their own"
     )
     about = f"labels that seem misspelt {np.flatnonzero(meant != np.arange(len(meant))).tolist()}"
     warn(f"labels that seem misspelt: {first_few(wrong, _MOST_ALIKE)}; {outcome}", about=about)

@@ -42,7 +42,7 @@ from graylearn.runs.settings import RunSettings
 
 KIND, FORMAT = "file of accepted suspects", "graylearn accepted suspects"
 WORDS = {
-    "mislabelled": "looks like another class than its label says",
+    "mislabelled": "looks like another class",
     "ood": "seems to belong to no class",
     "contradicting": "is a copy of a sample with another label",
     "leaked": "stands in the test set as well",

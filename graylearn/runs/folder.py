@@ -34,7 +34,7 @@ from shlex import quote
 from typing import Any, Literal
 
 import graylearn
-from graylearn.data.atomic import alone, restrict, write_json, write_text
+from graylearn.data.atomic import alone, replacing, restrict, write_json, write_text
 from graylearn.data.formats import FORMATS, Origin
 from graylearn.data.formats.images import listed
 from graylearn.data.samples import Label
@@ -245,7 +245,11 @@ class RunFolder:
 
     def finish(self, summary: dict[str, Any]) -> None:
         """Finish the run: write its summary, and remove what only resuming needs."""
-        write_json(self.summary, summary)
+        with replacing(self.summary) as partial:
+            write_json(partial, summary)
+            # first, so that what is killed from here on is known and may be replaced
+            found = {**self.hashes(stages=True), self.summary.name: hashes(partial)[""]}
+            record(place(self.path), KIND, found)
         shutil.rmtree(self.stages, ignore_errors=True)
 
     def check_finished(self) -> None:
@@ -309,12 +313,12 @@ class RunFolder:
         """Those of the run's entries that exist."""
         return [entry for entry in self._entries if os.path.lexists(entry)]
 
-    def hashes(self) -> Hashes:
-        """Hashes of what the run wrote; without stages, which change all the time until it is finished."""
+    def hashes(self, *, stages: bool) -> Hashes:
+        """Hashes of what the run wrote; stages change all the time until it is finished."""
         return {
             f"{entry.name}/{name}".rstrip("/"): each
             for entry in self._present
-            if entry != self.stages or self.is_finished
+            if entry != self.stages or stages
             for name, each in hashes(entry).items()
         }
 
@@ -338,7 +342,7 @@ class RunFolder:
             )
         begun = self._entries if self.is_started else self._early
         late = set() if self.is_finished else {entry.name for entry in begun}
-        for name, each in self.hashes().items():
+        for name, each in self.hashes(stages=self.is_finished).items():
             # what a killed run wrote last was not told to the ledger
             known_by = [*ours.get(name, ()), *[each] * (name.partition("/")[0] in late)]
             if each not in known_by or is_read_only(self.path / name):
@@ -402,7 +406,7 @@ def writing(path: str | Path, settings: RunSettings, *, overwrite: bool) -> Iter
             if folder.path.exists():
                 folder._settle()
             if begun or not folder.is_started:
-                record(where, KIND, folder.hashes())
+                record(where, KIND, folder.hashes(stages=folder.is_finished))
             else:  # the one before came back
                 record(where, KIND, {}, ours)
 

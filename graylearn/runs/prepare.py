@@ -119,7 +119,8 @@ def prepare(settings: RunSettings, cache: Path, progress: RunProgress, source: A
     settings = settled(settings, origin, counts, progress)
     if blocks is None:
         if samples.groups is not None:
-            progress.say(f"{counted(len(np.unique(samples.groups)), 'group')} by {origin.columns.group!r}")
+            groups = counted(len(np.unique(samples.groups)), "group")
+            progress.say(f"{groups} by {origin.columns.group!r}: each sample is judged by the other groups")
         note_empty_texts(samples, progress)
         encoding = encoding_of(samples, settings, size)
         progress.say(f"learning from {encoding.words}")

@@ -29,7 +29,6 @@ from graylearn.audit.slices import sentences, slices
 from graylearn.data.atomic import replacing
 from graylearn.data.csv_files import added_to
 from graylearn.data.formats import COMPRESSIONS, FORMATS
-from graylearn.data.labels import are_near
 from graylearn.data.samples import Label, Samples, joined
 from graylearn.errors import counted
 from graylearn.estimator import GrayClassifier
@@ -278,15 +277,7 @@ def summary_of(found: Found, crowd: Crowd | None, folder: RunFolder, seconds: fl
 def worst_of(audit: Audit) -> list[dict[str, Any]]:
     """The five strongest suspects."""
     rows: Any = np.flatnonzero(audit.suspected)
-    rows = rows[np.argsort(-audit.score[rows], kind="stable")].tolist()
-    names = [str(name) for name in audit.classes]
-    # misspelt labels are told by themselves
-    plain = [
-        row
-        for row in rows
-        if audit.suggested[row] < 0 or not are_near(names[audit.label[row]], names[audit.suggested[row]])
-    ]
-    return _listed(audit, plain[:5] or rows[:5])
+    return _listed(audit, rows[np.argsort(-audit.score[rows], kind="stable")][:5])
 
 
 def first_of(audit: Audit) -> list[dict[str, Any]]:
@@ -360,15 +351,7 @@ def gathered_in(prepared: Prepared, audit: Audit) -> dict[str, tuple[str, str]]:
     every = [pd.DataFrame(index=range(len(audit))), *(each.reset_index(drop=True) for each in tables)]
     frame = pd.concat(every, axis=1).select_dtypes(exclude="number")
     folders = prepared.shown.ids if prepared.origin.columns.path is not None else None
-    found = sentences(slices(audit.suspected, frame, folders), float(audit.suspected.mean()))
-    learned = prepared.shown.x.columns if isinstance(prepared.shown.x, pd.DataFrame) else ()
-    advice = (
-        "; do they come from elsewhere? if {0} tells who labelled, or when, audit again with --without {0}"
-    )
-    return {
-        words + advice.format(shlex.quote(where[0])) * (where[0] in learned): where
-        for words, where in found.items()
-    }
+    return sentences(slices(audit.suspected, frame, folders), float(audit.suspected.mean()))
 
 
 def why_not_refined(fitted: Fitted) -> str | None:
@@ -471,7 +454,7 @@ def _facts(
     facts = {
         "Data": Path(settings.data).name,
         "Samples": summary["samples"],
-        "Classes": len(audit.classes),
+        "Classes": len(audit.classes) - audit.misspelt,
         "Label": prepared.origin.columns.label or "the folder of each image",
         "Learned from": prepared.encoding.words,
         "Method": f"{fitted.classifier.method_}" + (", refined" if fitted.refined else ""),

@@ -1,9 +1,13 @@
 """What a run's numbers look like on a terminal."""
 
+import pandas as pd
 import pytest
+from blobs import blobs
 
 from graylearn.audit import KINDS
 from graylearn.audit.kinds import shown_shares
+from graylearn.cli.show import show_run
+from graylearn.runs import RunProgress, RunSettings, run
 
 
 def test_shares_add_up_to_all_of_the_samples():
@@ -11,3 +15,20 @@ def test_shares_add_up_to_all_of_the_samples():
         shown = [f"{share:.1%}" for share in shown_shares(dict(zip(KINDS, counts, strict=True))).values()]
         assert sum(round(10 * float(share[:-1])) for share in shown) == (1000 if any(counts) else 0)
     assert shown_shares({"ok": 1761, "mislabelled": 239, "ood": 0})["ok"] == pytest.approx(0.881)
+
+
+def test_the_strongest_suspects_are_of_those_that_were_counted(tmp_path, capsys):
+    x, y = blobs(300)
+    table = pd.DataFrame(x).assign(label=pd.Series(["GALAXY", "STAR", "QSO"]).to_numpy()[y])
+    table.loc[[0, 3, 6, 9], "label"] = "STAR"  # wrong
+    table.loc[[2, 5, 8], "label"] = "QS0"  # misspelt
+    table.to_csv(tmp_path / "stars.csv", index=False)
+    settings = RunSettings(command="audit", data=str(tmp_path / "stars.csv"), label="label")
+    summary = run(settings, tmp_path / "run", progress=RunProgress(quiet=True))
+    show_run(summary)
+    said = capsys.readouterr().out
+    assert f"the 5 strongest of {summary['suspected']} suspects" in said
+    assert said.count("relabel: QSO") == 3
+    assert '["Classes","3"]' in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    show_run({**summary, "suspected": 5})
+    assert " the suspects " in capsys.readouterr().out

@@ -2,6 +2,7 @@
 and it stays small however long the list is."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,6 +121,23 @@ def test_a_phone_needs_no_sideways_scrolling(open_report, full):
     assert keep.bounding_box()["height"] >= 44
     keep.click()
     expect(page.locator(".sample").first).to_have_attribute("data-decided", "keep")
+
+
+def test_on_a_phone_two_panels_come_before_the_suspects(open_report, full):
+    page = open_report(replace(full, table=make_table()))
+    cards = page.locator("#panels > .card:visible")
+    expect(cards.first).to_be_visible()  # on a wide screen there is room for them
+    expect(page.locator("#panels > summary")).to_be_hidden()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.reload()
+    page.wait_for_selector("html[data-ready]", state="attached")
+    expect(cards).to_have_count(0)
+    found, suspects = (page.locator(part).bounding_box() for part in ("#tiles", "#suspects"))
+    assert suspects["y"] - found["y"] - found["height"] < 300
+    page.locator("#steps").get_by_role("link", name="by pair").click()
+    expect(page.locator("#pairs-card")).to_be_in_viewport()
+    assert faults(page, "#panels") == []
+    page.wait_for_function("document.querySelector('#map').clientHeight > 100")
 
 
 def test_paper_shows_the_findings_without_the_controls(open_report, full):

@@ -67,7 +67,8 @@ def test_the_decimal_mark_of_the_data_holds_for_new_samples(tmp_path):
     assert samples.x["a"].tolist()[::3] == [0.0, 2.25]
 
 
-def test_suspects_gather_in_columns_that_nothing_is_learned_from(tmp_path):
+@pytest.mark.parametrize("without", [(), ("clinic",)])
+def test_where_suspects_gather_is_told_whether_it_is_learned_from_or_not(tmp_path, without):
     wrong = range(0, 120, 4)
     rows = write_blobs(tmp_path / "blobs.csv", wrong=wrong, n=240).read_text().splitlines()
     clinics = ["clinic", *("north" if row < 120 else "south" for row in range(240))]
@@ -76,7 +77,7 @@ def test_suspects_gather_in_columns_that_nothing_is_learned_from(tmp_path):
     settings = RunSettings(
         data=str(tmp_path / "rows.csv"),
         label="label",
-        without=("clinic",),
+        without=without,
         test_share=0.2,
         refine=False,
         epochs=2,
@@ -85,4 +86,5 @@ def test_suspects_gather_in_columns_that_nothing_is_learned_from(tmp_path):
     audit = pd.read_csv(tmp_path / "run" / "audit.csv")
     north = audit["id"] < 120 + 2
     told = f"where clinic is 'north': {audit['suspected'][north].sum()} of {north.sum()} samples"
-    assert any(told in note for note in summary["notes"])
+    (note,) = [note for note in summary["notes"] if told in note]
+    assert note.endswith("of all")  # what to do about it, such as to leave the column out, is not known

@@ -45,7 +45,7 @@ def made(tmp_path_factory):
 
 def test_a_run_tells_its_groups_and_keeps_their_column(made):
     folder, frame, done = made
-    assert "30 groups by 'video'" in done.stderr
+    assert "30 groups by 'video': each sample is judged by the other groups" in done.stderr
     assert json.loads(done.stdout)["samples"] == 96
     saved = json.loads((folder / "run" / "data.json").read_text())
     assert saved["source"]["columns"]["group"] == "video"

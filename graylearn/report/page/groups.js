@@ -36,7 +36,7 @@ const pairName = ({ group, given, target }) => [
 ].flat();
 
 /** How many suspects there are; of a group that is known, out of how many samples. */
-const pairTimes = ({ group, rows }) => (group < 0 ? `${number(rows.length)} ×` : `${number(rows.length)} of ${number(report.groups.sizes[group])} in `);
+const pairTimes = ({ group, rows }) => (group < 0 ? `${number(rows.length)} × ` : `${number(rows.length)} of ${number(report.groups.sizes[group])} in `);
 
 function pairLine(card, at) {
   const pair = pairLists[card][at];
@@ -99,7 +99,7 @@ function drawChecks() {
     const button = (name, choose) => el("button", { type: "button", "aria-describedby": `check-${at}`, onclick: () => decideUndecided(rows, choose) }, name);
     return el("tr", null,
       el("th", { scope: "row", id: `check-${at}` }, el("button", { type: "button", class: "link", title: "Show them", onclick: () => showOnly(rows, el("span", null, `pictures that are ${words}`)) },
-        el("span", null, el("span", { class: "times" }, `${number(indices.length)} ×`), words))),
+        el("span", null, el("span", { class: "times" }, `${number(indices.length)} × `), words))),
       el("td", { class: "pair-buttons" }, button("Drop", () => [DROP, -1]), button("Keep", () => [KEEP, -1])));
   });
   byId("checks-card").hidden = !lines.length;

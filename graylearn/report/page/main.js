@@ -2,6 +2,7 @@
 
 startTheme();
 takeFromStorage();
+byId("panels").open = !matchMedia("(max-width: 46rem)").matches; // on a phone the suspects would lie far below them
 drawTiles();
 byId("classes-legend").append(...kindLegend());
 drawClasses();

@@ -19,6 +19,11 @@ function commandBox() {
   return el("p", { class: "command-line" }, code, copy, status);
 }
 
+/** A link to a card, which not every browser unfolds by itself. */
+function cardLink(card, name) {
+  return el("a", { href: `#${card}-card`, onclick: () => { byId("panels").open = true; } }, name);
+}
+
 function drawSteps() {
   const steps = [];
   const where = (passes) => Array.from(samples.score.keys()).filter(passes);
@@ -31,13 +36,13 @@ function drawSteps() {
     const spelt = new Set(misspeltRows);
     if (spelt.size) {
       steps.push([`${plural(spelt.size, "label")} ${spelt.size === 1 ? "is" : "are"} probably misspelt: `,
-        el("button", { type: "button", onclick: () => decideUndecided(misspeltRows, suggestion) }, "Correct them"), " or ", el("a", { href: "#pairs-card" }, "see which"), "."]);
+        el("button", { type: "button", onclick: () => decideUndecided(misspeltRows, suggestion) }, "Correct them"), " or ", cardLink("pairs", "see which"), "."]);
     }
     const suspects = where((row) => samples.suspected[row] && !spelt.has(row));
     const [sure, others] = [true, false].map((wanted) => suspects.filter((row) => (samples.level?.[row] === 2) === wanted));
     if (sure.length) steps.push([listed("Look through", `the ${plural(sure.length, "sample")} the audit is sure of`, sure), ", and accept what you agree with."]);
     const [card, word] = pairLists.together.length ? ["together", "by group"] : ["pairs", "by pair"];
-    const atOnce = pairLists[card][0]?.rows.length > 2 ? [", or many at once ", el("a", { href: `#${card}-card` }, word)] : [];
+    const atOnce = pairLists[card][0]?.rows.length > 2 ? [", or many at once ", cardLink(card, word)] : [];
     const left = sure.length || spelt.size ? `${number(others.length)} to review` : plural(others.length, "suspect");
     if (others.length) steps.push([listed("Judge", `the ${left}`, others), " one by one", ...atOnce, "."]);
     const near = where((row) => !samples.suspected[row] && samples.score[row] >= report.doubtful);

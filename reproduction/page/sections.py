@@ -147,16 +147,20 @@ def levels(evidence: Evidence) -> str:
 def verdict(evidence: Evidence, judged: dict[str, Judgement]) -> str:
     """What reproduces, what cannot, what is untested; no word that the judgements do not have."""
     counts = Counter(judgement.word for judgement in judged.values())
+    held = counts["reproduced"]
     said = [
-        f"Of {len(judged)} claims that runs can judge, {counts['reproduced']} are reproduced, "
+        f"Of {len(judged)} claims about Gray Learning (GL) that runs can judge, {held} "
+        f"{'is' if held == 1 else 'are'} reproduced, "
         f"{counts['contradicted']} are contradicted, {counts['no difference seen']} show no difference, and "
         f"{counts['not tested']} were not tested as in the paper."
     ]
-    if judged["ood-hurts"].word == judged["separation"].word == "reproduced":
+    of_word = {word: [c for c in paper.CLAIMS if judged[c.name].word == word] for word in counts}
+    if of_word.get("reproduced"):
+        told = [f"{claim.text} ({_telling(judged[claim.name])})" for claim in of_word["reproduced"]]
+        said.append(f"**Reproduced.** {'; '.join(told)}.")
+    if of_word.get("no difference seen"):
         said.append(
-            "**Reproduced.** OOD samples cost accuracy (beyond chance in "
-            f"{_telling(judged['ood-hurts'])} points), and Gray Learning (GL) separates them from the other "
-            f"samples better than cross entropy does ({_telling(judged['separation'])} AUROC x 100)."
+            f"**No difference seen.** {'; '.join(claim.text for claim in of_word['no difference seen'])}."
         )
     contrary = [part for part in judged["images-standard"].parts if part.word == "contradicted"]
     if contrary or judged["tables-standard"].word == "contradicted":
@@ -172,12 +176,6 @@ def verdict(evidence: Evidence, judged: dict[str, Judgement]) -> str:
             " The gains on tables: on the four whose published file we have whole, GL is not above standard "
             "training, neither by the text (ten seeds) nor by the authors' loop (five)."
             f"{_constant(evidence)}"
-        )
-    alike = [part for part in judged["images-standard"].parts if part.word == "no difference seen"]
-    if alike and judged["calibration-gl"].word == "no difference seen":
-        said.append(
-            "**No difference seen.** Accuracy and calibration on CIFAR-10, three seeds, with Tiny-ImageNet "
-            r"in place of Mini-ImageNet (\*)."
         )
     untested = "" if contrary else f" {quoted(evidence)}"
     untried = own_source(evidence)

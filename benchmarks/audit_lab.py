@@ -34,6 +34,7 @@ GROUPS = {
     "cells": "the ten sets",
     "unseen": "sets never looked at, foreign, one label per kind",
     "given": "probabilities alone",
+    "beside": "tables beside as many columns of noise",
 }
 
 

@@ -47,7 +47,7 @@ class Case:
 
     name: str
     group: str
-    """own, people, given, unseen, misspelt, draws, cells, or a group of human_noise_sets.py."""
+    """own, beside, people, given, unseen, misspelt, draws, cells, or a group of human_noise_sets.py."""
     setting: str
     """What is wrong with it."""
     family: str
@@ -252,6 +252,15 @@ def misspelt(folders: Folders, noise: str) -> Arrays:
     )
 
 
+def beside(folders: Folders, name: str, noise: str) -> Arrays:
+    """A table beside as many columns that tell nothing: numbers, days and flags."""
+    case, random = dirty(folders, name, noise, 0), np.random.default_rng(0)
+    nothing = random.normal(size=case["features"].shape).astype(np.float32)
+    nothing[:, 1::3] = np.floor(365 * random.random(nothing[:, 1::3].shape))
+    nothing[:, 2::3] = nothing[:, 2::3] > 1.0
+    return {**case, "features": np.concatenate([case["features"], nothing], axis=1)}
+
+
 def given_networks(folders: Folders, labels: str, network: str, clean: bool, rows: int = 6000) -> Arrays:
     """Probabilities of a network that learned people's labels, about samples it did not see."""
     with np.load(folders.data / "cifar-10n" / f"probabilities-{labels}-{network}.npz") as file:
@@ -310,6 +319,7 @@ GIVEN = (
     ("beans", "next40"), ("pendigits", "uniform10"), ("tickets", "next10"), ("photos", "uniform10"),
     ("stars", "planted"), *((name, "clean") for name in ("beans", "pendigits", "tickets", "photos", "stars")),
 )  # fmt: skip
+BESIDE = ("stars", "sky", "beans", "pendigits", "car", "wineqt", "wine", "abalone")
 FAMILY_OF = {
     "digits": "scan", "mnist": "scan", "fashion-mnist": "scan", "cifar10": "photo", "tiny-imagenet": "photo",
     "photos": "photo", "banking77": "text", "newsgroups": "text", "reuters": "text", "arrhythmia": "signal",
@@ -324,6 +334,9 @@ def _own() -> Iterator[Case]:
         for noise in noises:
             for seed in (0, 1) if noise == "planted" or name == "accents" else (0,):
                 yield Case(f"{name}-{noise}-{seed}", "own", noise, family, dirty, (name, noise, seed))
+    for name in BESIDE:
+        for noise in ("clean", "uniform10", "planted"):
+            yield Case(f"beside-{name}-{noise}", "beside", noise, OWN[name][1], beside, (name, noise))
     for noise in ("clean", "planted"):
         yield Case(f"stars-{noise}-QS0", "misspelt", noise, "table", misspelt, (noise,))
     for coarse, name in enumerate(("fine", "coarse")):

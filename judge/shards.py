@@ -23,7 +23,7 @@ import numpy as np
 
 from graylearn.array_types import Floats
 from graylearn.audit.evidence import VIEWS, Evidence, gather
-from graylearn.audit.scaling import reduced, scaled
+from graylearn.audit.scaling import prepared
 from graylearn.audit.verdict import different
 from graylearn.audit.views import Rows, Views, look
 from graylearn.data.splits import row_numbers
@@ -39,8 +39,10 @@ LIKELY, OTHER = 150, 106
 
 def rows_of(made: DirtySet) -> tuple[Rows, np.ndarray, np.ndarray]:
     """The samples of a set as the library asks about them: rows, which they are, and who answers for whom."""
-    features = reduced(scaled(made.features))
-    return different(features, row_numbers(made.features), made.label, int(made.label.max()) + 1)
+    content = row_numbers(made.features)
+    return different(
+        prepared(made.features, made.label, content), content, made.label, int(made.label.max()) + 1
+    )
 
 
 def model_says(random: Random, rows: Rows, views: Views) -> tuple[Floats, bool]:

@@ -20,9 +20,11 @@ Rows = list[dict[str, Any]]
 NONE = float("nan")
 PLANS = {"labels": 0.5, "foreign random": 0.7, "foreign specific": 0.35, "both": 0.65}
 """What is wrong with a draw, and the mean F1 to reach."""
-PUBLISHED = ("people", "structured", "uniform", "few", "specific", "mixed", "cells", "unseen", "given")
+PUBLISHED = (
+    "people", "structured", "uniform", "few", "specific", "mixed", "cells", "unseen", "given", "beside",
+)  # fmt: skip
 CLEAN = ("clean", "hopeless")
-SHOWN = ("own", "misspelt", "people", "given", "unseen", "specific")
+SHOWN = ("own", "beside", "misspelt", "people", "given", "unseen", "specific")
 
 
 def select(rows: Rows, **wanted: Any) -> Rows:
@@ -126,7 +128,7 @@ def goals(names: list[str]) -> list[Goal]:
         ("two kinds under one label, clean: flagged, %", lambda rows: 100 * kinds(rows), "rules + .5")
     )
     for group in PUBLISHED:
-        goal = {"specific": ">= .80", "unseen": ">= .50"}.get(group, "rules - .01")
+        goal = {"specific": ">= .80", "unseen": ">= .50", "beside": ">= .60"}.get(group, "rules - .01")
         told_of.append((f"{group}: mean F1", partial(mean, key="f1", group=group, overlap="auto"), goal))
     for name in names:
         told_of.append((f"AP of score over 1 - confidence, {name}", partial(gain, family=name), ">= -.005"))

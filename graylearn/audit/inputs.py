@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from graylearn.array_types import Floats, Ints
-from graylearn.audit.scaling import reduced, scaled
+from graylearn.audit.scaling import prepared, reduced, scaled
 from graylearn.data.column_kinds import ColumnKind, learned_columns, note_infinite
 from graylearn.data.inputs import as_dense, as_feature_rows, as_labels, as_plain
 from graylearn.data.labels import note_telling_columns
@@ -38,15 +38,7 @@ def described(
         return row_numbers(given), None
     numbers = as_numbers(x, len(label), id_like, label)
     content = row_numbers(numbers)
-    order = np.lexsort(
-        [label, content]
-    )  # sums over samples depend on their order, the user's must not matter
-    features = np.empty((len(label), 0), np.float32)
-    if len(label):
-        ordered = reduced(scaled(numbers, order))
-        features = np.empty_like(ordered)
-        features[order] = ordered
-    return content, features
+    return content, prepared(numbers, label, content)
 
 
 def as_features(x: Any, n: int, id_like: IdLike = "drop") -> NDArray[np.float32]:

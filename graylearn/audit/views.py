@@ -33,8 +33,6 @@ CHOSEN = 4_000
 """Rows on which ridge, width and sharpness are chosen."""
 TRIM, ROUNDS = 0.7, 8
 """Share of a label's samples that its centre is made of, and rounds of choosing them."""
-BINS, LEAST_SAY = 8, 0.35
-"""Of a column when it is asked what it tells of the labels, and the weight of one that tells nothing."""
 FOLDS = 10
 """Of groups, each of which a regression is asked about without it."""
 
@@ -89,7 +87,6 @@ class Views:
 
 def look(rows: Rows) -> Views:
     """Ask every view about samples of which none is another's copy."""
-    rows = replace(rows, x=rows.x * columns_say(rows))
     near = nearest(rows.x, rows.group, rows.draw)
     opinions = {"neighbours": votes(near, rows)}
     columns = {"away": np.log(near.distance.mean(axis=1) + 1e-6), "thin": _thin(near)}
@@ -102,32 +99,6 @@ def look(rows: Rows) -> Views:
         rows.x, rows.y, rows.num_classes, rows.draw, rows.weight, rows.fitted(), rows.group
     )
     return Views(opinions, columns, near)
-
-
-def columns_say(rows: Rows) -> NDArray[np.float32]:
-    """(D,) weight of each column, by the information that it alone gives of the labels, at most 1.
-
-    Columns that tell nothing, as an identifier or a date may, then hide little of what the others tell; they
-    keep some weight, for they may tell in company, or of samples of no class.
-    """
-    fitted = rows.fitted()
-    y, weight = rows.y[fitted], rows.weight[fitted]
-    n, of_label = weight.sum(), np.bincount(rows.y[fitted], weight, minlength=rows.num_classes)
-    told = np.zeros(rows.x.shape[1])
-    for number, column in enumerate(rows.x[fitted].T):
-        values, place = np.unique(column, return_inverse=True)
-        if len(values) > BINS:
-            place = np.searchsorted(np.unique(np.quantile(column, np.arange(1, BINS) / BINS)), column)
-        both = np.bincount(place * rows.num_classes + y, weight, minlength=BINS * rows.num_classes)
-        both = both.reshape(-1, rows.num_classes)
-        of_place = both.sum(axis=1)
-        ratio = both * n / np.maximum(of_place[:, None] * of_label, 1e-12)
-        by_chance = ((of_place > 0).sum() - 1) * ((of_label > 0).sum() - 1) / (2.0 * n)
-        told[number] = (both * np.log(np.maximum(ratio, 1e-12))).sum() / n - by_chance
-    most = told.max(initial=0.0)
-    if most <= 0.0:
-        return np.ones(len(told), dtype=np.float32)
-    return np.asarray(LEAST_SAY + (1.0 - LEAST_SAY) * np.sqrt(np.maximum(told, 0.0) / most), dtype=np.float32)
 
 
 def votes(near: Near, rows: Rows) -> Floats:

@@ -185,3 +185,34 @@ def test_a_value_far_from_all_others_has_no_say_in_the_scale():
     assert scaled(broken)[:5, 0].max() == 10
     huge = scaled(np.r_[x, [[np.nan, 1e308]]])
     assert np.isfinite(huge).all()
+
+
+def weighed(x, y):
+    return weights(scaled(x), y, row_numbers(x))
+
+
+def test_columns_that_tell_nothing_weigh_little():
+    planted = clusters(600, k=3, d=4, wrong=0.1, apart=2.5)
+    x = np.concatenate([planted.x, np.random.default_rng(1).normal(size=(600, 12))], axis=1)
+    weight = weighed(x, planted.y)
+    assert weight.max() == 1.0
+    assert weight[4:].max() < weight[:4].max() / 1.5
+    assert (weighed(x, np.zeros(600, dtype=int)) == 1.0).all(), "no column tells of one label"
+
+
+def test_a_column_tells_by_its_rare_values_and_by_its_middle():
+    random = np.random.default_rng(0)
+    y = random.integers(2, size=1800)
+    rare = (y & (random.random(1800) < 0.1)).astype(float)
+    middle = np.where(y == 1, 0.3, 2.0) * random.normal(size=1800)
+    weight = weighed(np.stack([middle, rare, random.normal(size=1800)], axis=1), y)
+    assert weight[0] == 1.0
+    assert weight[1] > weight[2] + 0.05
+
+
+def test_noise_beside_the_columns_hides_few_errors():
+    planted = clusters(600, k=3, d=6, wrong=0.1, apart=3.0)
+    noise = np.random.default_rng(1).normal(size=(600, 12))
+    alone, beside = (gl.audit(x, planted.y).suspected[planted.wrong].mean()
+                     for x in (planted.x, np.concatenate([planted.x, noise], axis=1)))  # fmt: skip
+    assert beside > alone - 0.1

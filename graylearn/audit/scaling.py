@@ -122,7 +122,7 @@ def weights(x: NDArray[np.float32], label: Ints, content: NDArray[np.uint64]) ->
             ends = np.unique(ordered[np.arange(1, BINS) * n // BINS])
         both = np.bincount(np.searchsorted(ends, column) * k + y, minlength=BINS * k).reshape(BINS, k)
         of_bin = both.sum(axis=1)
-        by_chance = (np.count_nonzero(of_bin) - 1) * (k - 1) / (2.0 * len(drawn))
+        by_chance = (np.count_nonzero(of_bin) - 1) * (k - 1) / (2.0 * max(len(drawn), 1))
         told[number] = _entropy(of_label) + _entropy(of_bin) - _entropy(both) - by_chance
     most = told.max(initial=0.0)
     share = np.maximum(told, 0.0) / most if most > 0.0 else np.ones(len(told))

@@ -5,15 +5,18 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from planted import clusters
 from sklearn import config_context
 from sklearn.datasets import load_digits
 
+import graylearn as gl
 from graylearn.audit import Audit, audit
 from graylearn.audit.annotators import consensus
 from graylearn.audit.duplicates import find_duplicates
 from graylearn.audit.inputs import as_features
-from graylearn.audit.scaling import scaled
+from graylearn.audit.scaling import scaled, weights
 from graylearn.data import Samples, TableEncoder
+from graylearn.data.splits import row_numbers
 from graylearn.errors import DataError, DataWarning, IdLikeColumnWarning, SettingsError
 
 

@@ -468,6 +468,8 @@ def _facts(
     }
     if prepared.origin.columns.label is None and prepared.origin.form != "folder":
         del facts["Label"]
+    if not hasattr(fitted.classifier, "network_"):  # an audit alone
+        del facts["Method"]
     return facts
 
 

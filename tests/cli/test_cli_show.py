@@ -29,6 +29,8 @@ def test_the_strongest_suspects_are_of_those_that_were_counted(tmp_path, capsys)
     said = capsys.readouterr().out
     assert f"the 5 strongest of {summary['suspected']} suspects" in said
     assert said.count("relabel: QSO") == 3
-    assert '["Classes","3"]' in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    report = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert '["Classes","3"]' in report
+    assert '["Method",' not in report, "nothing was trained"
     show_run({**summary, "suspected": 5})
     assert " the suspects " in capsys.readouterr().out

@@ -197,6 +197,9 @@ DOUBTFUL = 0.25
 """Score from which on a sample that is not flagged is still worth a look."""
 FAR_OUT = 0.9
 """Rank of a distance among a class's samples from which it is told as a reason."""
+IN_TWO = 0.75
+"""Share of the variance along a class's leading axis that one cut explains, from which on the class is told to
+fall in two; .64 of a round one."""
 
 
 def _because(
@@ -213,6 +216,8 @@ def _because(
     chances = {name: np.exp(evidence.column(column)) for name, column in models.items()}
     far_label = evidence.column("away, rank in label")
     far_other = evidence.column("away, rank in other")
+    aside = (evidence.column("label: in the smaller part") > 0) & (near_label > 0.5)
+    aside &= evidence.column("label: falls in two") > IN_TWO
     foreign = np.zeros(len(y), dtype=bool)
     foreign[answers[alien]] = True
     sentences = {}
@@ -225,7 +230,11 @@ def _because(
                 for name, far in ((own, far_label[row]), (other, far_other[row]))
                 if far > FAR_OUT
             ]
-            parts += _beside(near)
+            if aside[row]:
+                smaller = np.exp(evidence.column("label: smaller part")[row])
+                parts.append(f"it lies in a part of {own} ({smaller:.0%} of it) apart from the rest")
+            else:
+                parts += _beside(near)
             why = f"no class explains it: {other} would be the likeliest"
         else:
             if near_other[row] > near_label[row]:

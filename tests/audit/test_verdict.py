@@ -213,6 +213,24 @@ def test_the_sentence_on_what_is_of_no_class_says_where_it_lies():
     assert not any("a model of the other" in found.because[row] for row in foreign)
 
 
+class CallsAllForeign:
+    id, settings = "none", shipped().settings
+
+    def __call__(self, evidence):
+        return np.tile([0.05, 0.05, 0.9], (len(evidence.label), 1))
+
+
+def test_the_sentence_on_a_group_apart_names_the_group_and_not_its_neighbours():
+    planted = clusters(300, k=3)
+    apart = np.flatnonzero(planted.y == 1)[:25]
+    planted.x[apart] = 20.0 + 0.3 * np.random.default_rng(0).normal(size=(25, planted.x.shape[1]))
+    planted.y[apart] = 1
+    because = judged(planted, CallsAllForeign()).because
+    share = 25 / (planted.y == 1).sum()
+    assert all(f"in a part of 1 ({share:.0%} of it) apart from the rest" in because[row] for row in apart)
+    assert not any("apart" in because[row] for row in np.flatnonzero(planted.y == 2))
+
+
 def test_shares_and_their_ranges_are_told(flips):
     found = flips[1]
     share, ends = found.contamination, found.ranges

@@ -198,8 +198,8 @@ DOUBTFUL = 0.25
 FAR_OUT = 0.9
 """Rank of a distance among a class's samples from which it is told as a reason."""
 IN_TWO = 0.75
-"""Share of the variance along the leading axis that one cut explains, from which on a class falls in two: in a
-round one it is .64."""
+"""Share of the variance along the leading axis that one cut explains, from which on a class falls in two: in
+a round one it is .64."""
 
 
 def _because(

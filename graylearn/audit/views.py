@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from graylearn.array_types import Floats, Ints
 from graylearn.audit.forest import forest_votes
@@ -135,6 +136,14 @@ def _squared(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float
     return np.asarray(np.maximum(square, 0.0, out=square))
 
 
+def _eigen(symmetric: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues and vectors, on one thread: of so few columns several are no faster, and on a busy machine
+    they wait for one another, up to a hundred times as long."""
+    with threadpool_limits(1):
+        value, vector = np.linalg.eigh(symmetric)
+    return value, vector
+
+
 def _landmarks(x: NDArray[np.float32], draw: Floats, width: float) -> Callable[..., NDArray[np.float32]]:
     """The map of rows to columns whose inner products approximate a Gaussian kernel (Nystroem)."""
     chosen = x[np.argsort(draw, kind="stable")[:LANDMARKS]]
@@ -142,7 +151,7 @@ def _landmarks(x: NDArray[np.float32], draw: Floats, width: float) -> Callable[.
     off = between[np.triu_indices(len(chosen), 1)]
     size = float(np.median(off)) if len(off) else 1.0
     size = width * (size if size > 0 else 1.0)
-    value, vector = np.linalg.eigh(np.exp(-between / size))
+    value, vector = _eigen(np.exp(-between / size))
     kept = value > value.max() * 1e-6
     weight = (vector[:, kept] / np.sqrt(value[kept])).astype(np.float32)
 
@@ -211,7 +220,7 @@ class _Ridge:
         self.target = target
         self.moment = heavy.T @ target
         self.gram = gram
-        self.value, turn = np.linalg.eigh(gram)
+        self.value, turn = _eigen(gram)
         self.turn = turn.astype(np.float32)
         self.rotated = columns @ self.turn
         self.square = self.rotated**2

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -73,8 +73,6 @@ class ModelNetwork(nn.Module):
 @dataclass(frozen=True, eq=False)
 class ModelPipeline(Pipeline):
     """A pipeline whose networks are copies of a model; how networks would be made and trained is not read."""
-
-    least_classes: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if self.samples.features is None:

@@ -15,7 +15,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -49,11 +49,8 @@ from graylearn.training.loop import Callback
 STACKED, SINGLE = 4, 2
 """Folds whose networks are trained as one stack, and folds that each take a training of their own."""
 
-LEAST_CLASSES = 4
-"""With fewer classes labels that are wrong at random hardly move the border between them, and on four such
-cells no way to refine was better than the labels as they are."""
-LEAST_ERRORS = 1.5
-"""By how many standard errors the views must say the given labels better than the own networks alone."""
+MOST_BEHIND = 1.0
+"""Standard errors by which the views may say the given labels worse than the own networks alone."""
 CLASS_SHARE = 0.1
 """Of the samples that bear a label, the share whose weight the class keeps at least."""
 
@@ -157,8 +154,6 @@ class Pipeline:
     """What is done around the stages."""
     model: Any = None
     """A model of scikit-learn's kind that judges the samples, beside the views of their features."""
-    least_classes: ClassVar[int] = LEAST_CLASSES
-    """Classes from which on what the audit believes is worth a second fit."""
 
     def run(self, network: nn.Module | None = None, members: int = 1) -> PipelineResult:
         """The fits; the first goes on from `network` where one is given, as which `members` answer.
@@ -234,8 +229,7 @@ class Pipeline:
         goes_on: whether the first went on from a network that was there, which labels as they are leave.
         """
         samples, method, weight = self.samples, self.method, self.samples.weight
-        worth = bool(audit.suspected.any()) and len(audit.classes) >= self.least_classes
-        believed = audit if worth else None
+        believed = audit if audit.suspected.any() else None
         if believed is not None and self._is_stack:
             believed = self._asked_again()
         if believed is not None:
@@ -339,7 +333,7 @@ class Pipeline:
         method = self.method if can_share_a_stack(self.method) else "gl"
         said = self.held_out(replace(self.first_fit(), method=method))
         found = self._audit_of(said)
-        worth = bool(found.suspected.any()) and know_more(
+        worth = bool(found.suspected.any()) and know_as_much(
             found.probabilities[samples.rows], said[samples.rows], samples.y
         )
         return found if worth else None
@@ -353,13 +347,12 @@ class PartsPipeline(Pipeline):
         """The fits; the second if the views of the first part know more of what no network learned from."""
         fitted, samples, seed = super().run(network, members), self.samples, self.settings.seed
         beliefs = len(samples.y) * len(samples.classes)
-        few = len(samples.classes) < self.least_classes or not len(aside := samples.aside)
-        if not self.refine or few or beliefs > MOST_BELIEFS:
+        if not self.refine or not len(aside := samples.aside) or beliefs > MOST_BELIEFS:
             return fitted
         assert samples.audits is not None
         found = next(samples.audits())
         own = logits_of(fitted.network, samples.x[aside], fitted.preparation)
-        if found.mode != "held-out" or not know_more(found.probabilities[aside], own, samples.y[aside]):
+        if found.mode != "held-out" or not know_as_much(found.probabilities[aside], own, samples.y[aside]):
             return fitted
         soft = [(np.float32(target), trust) for target, trust in map(soft_targets, samples.audits())]
         targets = torch.from_numpy(np.concatenate([target for target, _ in soft]))
@@ -378,17 +371,17 @@ def _unless_even(weight: Floats) -> Floats | None:
 #    counts less, and the rest stay as they are --------------------------------------------------------------
 
 
-def know_more(views: Floats, own: Floats, label: NDArray[np.int64]) -> bool:
-    """Whether the pooled views (N, K) know more of the samples than networks of the own kind (N, K) do.
+def know_as_much(views: Floats, own: Floats, label: NDArray[np.int64]) -> bool:
+    """Whether the pooled views (N, K) know no less of the samples than networks of the own kind (N, K) do.
 
     Both were asked about labels that they had not seen. Wrong labels disagree with everyone alike, so that
     agreement with the given labels, the wrong ones included, tells who is nearer to the truth. A fit on what
-    the views believe comes out about as good as they are: where they know no more than the network finds by
-    itself in the labels as they are, there is nothing to gain and something to lose.
+    the views believe comes out about as good as they are: where they know clearly less than the network finds
+    by itself in the labels as they are, there is nothing to gain and something to lose.
     """
     difference = (views.argmax(axis=1) == label).astype(np.float64) - (own.argmax(axis=1) == label)
     error = float(difference.std()) / np.sqrt(len(label))
-    return bool(difference.mean() > LEAST_ERRORS * error)
+    return bool(difference.mean() >= -MOST_BEHIND * error)
 
 
 def soft_targets(audit: Audit) -> tuple[Floats, Floats]:

@@ -33,7 +33,6 @@ from graylearn.data.samples import Label, Samples, joined
 from graylearn.errors import counted
 from graylearn.estimator import GrayClassifier
 from graylearn.estimator.networks import outputs_of
-from graylearn.estimator.pipeline import LEAST_CLASSES
 from graylearn.paths import matching
 from graylearn.report import Preview, image_preview, preview_samples
 from graylearn.report.payload import fingerprint_of
@@ -359,11 +358,8 @@ def why_not_refined(fitted: Fitted) -> str | None:
     classifier, audit = fitted.classifier, fitted.audit
     if classifier.refined_ or not audit.suspected.any():
         return None
-    if len(audit.classes) < LEAST_CLASSES:
-        reason = f"with fewer than {LEAST_CLASSES} classes a second fit measured no better"
-    else:
-        reason = "networks that had not seen the suspects did not confirm them clearly enough"
     who = "the model" if classifier.members_ == 1 else f"the committee of {classifier.members_}"
+    reason = "networks that had not seen the suspects did not confirm them"
     return f"not refined, so {who} learned the labels as they are: {reason}"
 
 

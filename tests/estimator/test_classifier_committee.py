@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from graylearn.estimator import GrayClassifier
+from graylearn.estimator import GrayClassifier, pipeline
 
 
 def test_the_committee_survives_saving(dirty, digits, tmp_path):
@@ -18,9 +18,20 @@ def test_the_committee_survives_saving(dirty, digits, tmp_path):
     np.testing.assert_array_equal(loaded.ood_score(x_test), classifier.ood_score(x_test))
 
 
-def test_with_two_classes_the_committee_learns_the_labels_as_they_are(dirty):
+def test_two_classes_are_refined_unless_the_views_know_less(dirty, monkeypatch):
     part = dirty.y < 2
     classifier = GrayClassifier(random_state=0, device="cpu", refine=True, members=2, epochs=4)
+    assert classifier.fit(dirty.x[part], dirty.y[part]).refined_
+    monkeypatch.setattr(pipeline, "know_as_much", lambda views, own, label: False)
     classifier.fit(dirty.x[part], dirty.y[part])
     assert not classifier.refined_
     assert classifier.members_ == 2
+
+
+def test_views_know_as_much_within_a_standard_error():
+    label = np.zeros(100, dtype=int)
+    right, wrong = np.tile([0.9, 0.1], (100, 1)), np.tile([0.9, 0.1], (100, 1))
+    wrong[:3] = [0.1, 0.9]
+    assert pipeline.know_as_much(right, right, label)
+    assert pipeline.know_as_much(right, wrong, label)
+    assert not pipeline.know_as_much(wrong, right, label)

@@ -11,7 +11,6 @@ from scipy.special import softmax
 
 from graylearn.audit import Audit
 from graylearn.data import Contaminated
-from graylearn.estimator.pipeline import LEAST_CLASSES
 from graylearn.metrics import accuracy, auroc, average_precision, reliability
 from graylearn.training import History
 
@@ -76,7 +75,7 @@ def audited(audit: Audit, train: Contaminated) -> dict[str, Any]:
         "audit_precision": float(wrong[suspected].mean()) if suspected.any() else None,
         "audit_recall": float(suspected[wrong].mean()) if wrong.any() else None,
         "audit_auroc": auroc(audit.score, wrong) if wrong.any() and not wrong.all() else None,
-        "refined": len(audit.classes) >= LEAST_CLASSES and bool(audit.suspected.any()),
+        "refined": bool(audit.suspected.any()),
     }
 
 

@@ -34,7 +34,7 @@ from graylearn.data import Contaminated, TableEncoder
 from graylearn.data.splits import stratified_choice
 from graylearn.errors import IdLikeColumnWarning, SettingsError
 from graylearn.estimator.networks import build_network
-from graylearn.estimator.pipeline import LEAST_CLASSES, Pipeline
+from graylearn.estimator.pipeline import Pipeline
 from graylearn.estimator.trainset import plain_training_set
 from graylearn.methods import Method, as_method, make_method
 from graylearn.training import PRESETS, Result, train, train_stack
@@ -180,12 +180,10 @@ def _second(first: Fit, cell: Cell) -> Fit:
     """The refined fit of a cell; finished already where the first stays."""
     began = time.perf_counter()
     second = Fit(cell, first.rows, first.method, epochs=first.epochs)
-    taught = None
-    if first.rows.train.num_classes >= LEAST_CLASSES:  # with fewer no audit is asked: no second fit follows
-        assert first.result is not None
-        pipeline = pipeline_of(first)
-        second.audit = pipeline.judge(first.result.history)
-        taught = pipeline.second_fit(second.audit)
+    assert first.result is not None
+    pipeline = pipeline_of(first)
+    second.audit = pipeline.judge(first.result.history)
+    taught = pipeline.second_fit(second.audit)
     second.seconds = first.seconds + time.perf_counter() - began
     if taught is None:
         second.result = first.result

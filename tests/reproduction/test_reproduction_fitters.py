@@ -12,8 +12,6 @@ from reproduction.readings import SoftmaxFirst
 from reproduction.released import LOSSES
 from reproduction.tables import run_tables
 
-WINE = Cell("table", "wine", "gl", 0, epochs=2)
-
 
 def numbers(measured):
     """What must not depend on the machine's mood."""

@@ -23,7 +23,7 @@ from graylearn.array_types import Ints
 from graylearn.audit import Audit
 from graylearn.audit.annotators import Crowd
 from graylearn.audit.duplicates import Duplicates
-from graylearn.audit.kinds import KINDS, LEVELS, SURE
+from graylearn.audit.kinds import KINDS, LEVELS, OOD, SURE
 from graylearn.audit.scaling import reduced, scaled
 from graylearn.audit.slices import sentences, slices
 from graylearn.data.atomic import replacing
@@ -41,6 +41,7 @@ from graylearn.report.write import data_of, render, rows_of
 from graylearn.runs.crowd import crowd_among, crowd_in_numbers, note_of_crowd
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.oddities import (
+    SOLID_WORDS,
     Checks,
     among,
     copies_in_numbers,
@@ -155,6 +156,18 @@ class Found:
                 found["because"][shown] = because[first:last]
             yield Judged(samples, found, held_out, hashes, shown)
             begin = end
+
+    def with_solid_of_no_class(self) -> Found:
+        """The same where a suspect whose picture is of one colour is of no class: it shows none."""
+        solid = np.zeros(self.samples, dtype=bool)
+        solid[self.pictures.get(SOLID_WORDS, [])] = True
+        solid &= self.verdicts["suspected"]
+        kind = np.where(solid, OOD, self.verdicts["kind"])
+        suggested = np.where(solid, -1, self.verdicts["suggested"])
+        shown = slice(None) if self.shown is None else self.shown
+        audit = replace(self.fitted.audit, kind=kind[shown], suggested=suggested[shown])
+        verdicts = {**self.verdicts, "kind": kind, "suggested": suggested}
+        return replace(self, fitted=replace(self.fitted, audit=audit), verdicts=verdicts)
 
     def showing(self, shown: Samples | None) -> Found:
         """The same with these samples, those of the page, in memory; None: they already are."""

@@ -28,11 +28,12 @@ function typicalRows(k) {
 
 /** The class that a sample may be given at one click: of a suspect the suggested one, or if it seems to belong to
  * none, that which is likelier than all others or that at least half of its nearest samples bear, suspects not
- * counted; of any other sample the likeliest; -1 where that is its label or none. */
+ * counted; of any other sample the likeliest, unless its picture shows little; -1 where that is its label or none. */
 function offered(row) {
   const own = samples.label[row];
   const [verdict, label] = suggestion(row);
   if (verdict === RELABEL) return label;
+  if (oddPictures.has(row) && !samples.suspected[row]) return -1;
   if (!samples.suspected[row]) return likelyClasses(row).slice(0, 1).find(([k]) => k !== own)?.[0] ?? -1;
   const near = nearestRows(row).map((other) => (samples.suspected[other] ? -1 : samples.label[other]));
   const most = near.find((k) => 2 * near.filter((each) => each === k).length >= near.length) ?? -1;

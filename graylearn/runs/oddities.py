@@ -134,7 +134,7 @@ def note_of(copies: Duplicates) -> str | None:
     if (trained & ~copies.exact & ~copies.contradicting).any():  # of exact ones the audit asks about one
         told += (
             ". Near copies vouch for one another's labels, wrong ones too: look at them in the report, and "
-            "if they show the same, apply --duplicates keep-one and audit what is left"
+            "if they show the same, run `graylearn apply … --duplicates keep-one` and audit what is left"
         )
     return told
 

@@ -255,10 +255,10 @@ def summary_of(found: Found, crowd: Crowd | None, folder: RunFolder, seconds: fl
             for label, row in zip(found.classes, found.kinds, strict=True)
         },
         "held_out": int(prepared.held_out.sum()),
-        "classes": len(found.classes),
+        "classes": len(found.classes) - audit.misspelt,
         "misspelt": audit.misspelt,
         "features": prepared.encoding.words,
-        "method": fitted.classifier.method_,
+        "method": fitted.classifier.method_ if hasattr(fitted.classifier, "network_") else None,
         "audit": audit.mode,
         "sure": int((found.verdicts["level"] == SURE).sum()),
         "overlap": audit.overlap,
@@ -467,10 +467,10 @@ def _facts(
     facts = {
         "Data": Path(settings.data).name,
         "Samples": summary["samples"],
-        "Classes": len(audit.classes) - audit.misspelt,
+        "Classes": summary["classes"],
         "Label": prepared.origin.columns.label or "the folder of each image",
         "Learned from": prepared.encoding.words,
-        "Method": f"{fitted.classifier.method_}" + (", refined" if fitted.refined else ""),
+        "Method": f"{summary['method']}" + (", refined" if fitted.refined else ""),
         "Audited by": {"held-out": "views that did not see the label"}.get(audit.mode, audit.mode),
         "Classes may overlap": OVERLAP[audit.overlap],
         "Judge": audit.judge,
@@ -481,7 +481,7 @@ def _facts(
     }
     if prepared.origin.columns.label is None and prepared.origin.form != "folder":
         del facts["Label"]
-    if not hasattr(fitted.classifier, "network_"):  # an audit alone
+    if summary["method"] is None:  # an audit that trained nothing
         del facts["Method"]
     return facts
 

@@ -60,7 +60,7 @@ def share_in_words(share: float | None, ends: Sequence[float] | None = None) -> 
 
 def classes_in_words(count: int, misspelt: int) -> str:
     """How many classes there are, and how many more labels that seem to be one of them misspelt."""
-    told = f"{count - misspelt} class{'' if count - misspelt == 1 else 'es'}"
+    told = f"{count} class{'' if count == 1 else 'es'}"
     return told + (f" and {counted(misspelt, 'misspelt label')}" if misspelt else "")
 
 

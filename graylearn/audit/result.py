@@ -219,7 +219,7 @@ class Audit:
         parts = ", ".join(f"{name} {share_in_words(share[name])}" for name in kinds)
         flagged, sure = int(self.suspected.sum()), int((self.level == SURE).sum())
         lines = [
-            f"{len(self)} samples, {classes_in_words(len(self.classes), self.misspelt)}",
+            f"{len(self)} samples, {classes_in_words(len(self.classes) - self.misspelt, self.misspelt)}",
             f"suspected: {flagged} ({flagged / max(len(self), 1):.1%}): "
             f"{int((self.kind == OOD).sum())} ood, {int((self.kind == MISLABELLED).sum())} mislabelled; "
             f"{sure} sure, {flagged - sure} for review"

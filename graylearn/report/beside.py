@@ -163,6 +163,10 @@ MAX_COLUMNS = 500
 """Columns that are looked at."""
 MAX_MIDDLES = 50_000
 """Middles, of a class in a column, up to which they are embedded."""
+MIN_CLASS_ROWS = 5
+"""Rows of a class below which nothing is usual in it, as of a misspelt label."""
+USUAL_SHARE = 0.25
+"""Share of a class from which on its commonest word is what is usual; names and free text stay below."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +176,7 @@ class OddColumns:
     names: tuple[str, ...]
     """(C,) the columns."""
     middle: list[list[str]]
-    """(K, C) median of the numbers, or commonest value, of each class; empty where it has no samples."""
+    """(K, C) median of the numbers, or commonest value, of each class; empty where nothing is usual."""
     oddness: Floats
     """(N, C) distance from the middle of the class in spreads of the class; 0 where nothing can be said."""
 
@@ -194,13 +198,14 @@ def odd_columns(
     if not table.shape[1] or num_classes * table.shape[1] > MAX_MIDDLES:
         return None
     trusted = ~suspected | ~np.isin(label, label[~suspected])  # of a class of suspects alone, all
+    enough = np.bincount(label[trusted], minlength=num_classes) >= MIN_CLASS_ROWS
     middles, oddness = [], np.zeros(table.shape, dtype=np.float64)
     for column in range(table.shape[1]):
         values = table.iloc[:, column]
         x = _measured(values)
         found = _words(values, label, trusted) if x is None else _numbers(x, label, trusted)
-        middles.append([found[0].get(k, "") for k in range(num_classes)])
-        oddness[:, column] = found[1]
+        middles.append([found[0].get(k, "") if enough[k] else "" for k in range(num_classes)])
+        oddness[:, column] = found[1] * enough[label]
     return OddColumns(
         tuple(map(str, table.columns)),
         [list(row) for row in zip(*middles, strict=True)],
@@ -210,13 +215,16 @@ def odd_columns(
 
 
 def _measured(values: pd.Series[Any]) -> Floats | None:
-    """(N,) the numbers that networks learn of a column, text such as `12,5 %` too; None of any other."""
+    """(N,) the numbers that networks learn of a column, text such as `12,5 %` too; NaN of dates, for a day
+    that is rare is not odd; None of any other."""
     if pd.api.types.is_timedelta64_dtype(values.dtype):
         return None  # seconds, which would not stand beside what the rows show
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # how text is read was told where it was learned
             kind, writing = split_kind(kind_of(values, str(values.name)))
+            if kind == "date":
+                return np.full(len(values), np.nan)
             return as_numbers(values, str(values.name), writing) if kind == "number" else None
     except (DataError, UnicodeError):
         return None  # lists, halves of characters and the like, of which nothing is learned
@@ -248,10 +256,8 @@ def _words(values: pd.Series[Any], label: Ints, trusted: NDArray[np.bool_]) -> t
     )  # by number, for pandas refuses text that is not Unicode
     known = pd.Series(word[trusted]).groupby(label[trusted])
     share = known.value_counts(normalize=True).sort_index()
-    named = share[words[share.index.get_level_values(1)] != ""]
+    named = share[(words[share.index.get_level_values(1)] != "") & (share >= USUAL_SHARE)]
     middle = {k: str(words[commonest]) for k, commonest in named.groupby(level=0).idxmax()}
-    if 2 * len(words) > len(text):  # nearly every row has a value of its own, which tells nothing
-        return middle, np.zeros(len(text))
     most, least = share.groupby(level=0).max()[label].to_numpy(), 0.5 / known.size()[label].to_numpy()
     own = share.reindex(pd.MultiIndex.from_arrays([label, word])).fillna(0.0).to_numpy()
-    return middle, np.log2(most / np.maximum(own, least))
+    return middle, np.where(most < USUAL_SHARE, 0.0, np.log2(most / np.maximum(own, least)))

@@ -69,7 +69,7 @@ _TITLES: dict[str, str] = {
 def find(prepared: Prepared, stages: Path, progress: RunProgress) -> Found:
     """Audit the data, and fit if the settings say so, as a whole in memory or in parts in files."""
     if prepared.blocks is not None:
-        return find_in_parts(prepared, prepared.blocks, stages, progress)
+        return find_in_parts(prepared, prepared.blocks, stages, progress).with_solid_of_no_class()
     fitted, shown = fit_stages(prepared, stages, progress), prepared.shown
     return Found(
         prepared=prepared,
@@ -79,7 +79,7 @@ def find(prepared: Prepared, stages: Path, progress: RunProgress) -> Found:
         ranges=fitted.audit.ranges,
         copies=copies_among(shown, prepared.test, prepared.settings.duplicates, progress),
         pictures=odd_pictures(looks_of(shown, prepared.origin)),
-    )
+    ).with_solid_of_no_class()
 
 
 @dataclass

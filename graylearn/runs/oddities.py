@@ -134,7 +134,7 @@ def note_of(copies: Duplicates) -> str | None:
     if (trained & ~copies.exact & ~copies.contradicting).any():  # of exact ones the audit asks about one
         told += (
             ". Near copies vouch for one another's labels, wrong ones too: look at them in the report, and "
-            "if they show the same, apply --duplicates keep-one and audit what is left"
+            "if they show the same, run `graylearn apply … --duplicates keep-one` and audit what is left"
         )
     return told
 
@@ -150,6 +150,7 @@ def _without_names(samples: Samples) -> Samples:
     return replace(samples, x=frame[kept]) if kept else samples
 
 
+SOLID_WORDS = "of one colour"
 SOLID, DARK = 2.0, 40.0
 """Thresholds of 255: standard deviation of a picture of one colour, 99th percentile of a dark one."""
 BLURRED = 0.27
@@ -176,7 +177,7 @@ def odd_pictures(looks: Floats | None) -> Checks:
     if looks is None:
         return {}
     spread, bright, sharp, *_ = looks.T
-    found = {"of one colour": spread < SOLID, "dark": bright < DARK}
+    found = {SOLID_WORDS: spread < SOLID, "dark": bright < DARK}
     sizes = looks[:, 3:]
     if not np.isnan(sizes).all():
         sizes = np.where(np.isnan(sizes), np.nanmedian(sizes), sizes)

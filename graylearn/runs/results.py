@@ -23,7 +23,7 @@ from graylearn.array_types import Ints
 from graylearn.audit import Audit
 from graylearn.audit.annotators import Crowd
 from graylearn.audit.duplicates import Duplicates
-from graylearn.audit.kinds import KINDS, LEVELS, SURE
+from graylearn.audit.kinds import KINDS, LEVELS, OOD, SURE
 from graylearn.audit.scaling import reduced, scaled
 from graylearn.audit.slices import sentences, slices
 from graylearn.data.atomic import replacing
@@ -40,6 +40,7 @@ from graylearn.report.write import data_of, render, rows_of
 from graylearn.runs.crowd import crowd_among, crowd_in_numbers, note_of_crowd
 from graylearn.runs.folder import RunFolder
 from graylearn.runs.oddities import (
+    SOLID_WORDS,
     Checks,
     among,
     copies_in_numbers,
@@ -155,6 +156,18 @@ class Found:
             yield Judged(samples, found, held_out, hashes, shown)
             begin = end
 
+    def with_solid_of_no_class(self) -> Found:
+        """The same where a suspect whose picture is of one colour is of no class: it shows none."""
+        solid = np.zeros(self.samples, dtype=bool)
+        solid[self.pictures.get(SOLID_WORDS, [])] = True
+        solid &= self.verdicts["suspected"]
+        kind = np.where(solid, OOD, self.verdicts["kind"])
+        suggested = np.where(solid, -1, self.verdicts["suggested"])
+        shown = slice(None) if self.shown is None else self.shown
+        audit = replace(self.fitted.audit, kind=kind[shown], suggested=suggested[shown])
+        verdicts = {**self.verdicts, "kind": kind, "suggested": suggested}
+        return replace(self, fitted=replace(self.fitted, audit=audit), verdicts=verdicts)
+
     def showing(self, shown: Samples | None) -> Found:
         """The same with these samples, those of the page, in memory; None: they already are."""
         if shown is None:
@@ -241,10 +254,10 @@ def summary_of(found: Found, crowd: Crowd | None, folder: RunFolder, seconds: fl
             for label, row in zip(found.classes, found.kinds, strict=True)
         },
         "held_out": int(prepared.held_out.sum()),
-        "classes": len(found.classes),
+        "classes": len(found.classes) - audit.misspelt,
         "misspelt": audit.misspelt,
         "features": prepared.encoding.words,
-        "method": fitted.classifier.method_,
+        "method": fitted.classifier.method_ if hasattr(fitted.classifier, "network_") else None,
         "audit": audit.mode,
         "sure": int((found.verdicts["level"] == SURE).sum()),
         "overlap": audit.overlap,
@@ -450,10 +463,10 @@ def _facts(
     facts = {
         "Data": Path(settings.data).name,
         "Samples": summary["samples"],
-        "Classes": len(audit.classes) - audit.misspelt,
+        "Classes": summary["classes"],
         "Label": prepared.origin.columns.label or "the folder of each image",
         "Learned from": prepared.encoding.words,
-        "Method": f"{fitted.classifier.method_}" + (", refined" if fitted.refined else ""),
+        "Method": f"{summary['method']}" + (", refined" if fitted.refined else ""),
         "Audited by": {"held-out": "views that did not see the label"}.get(audit.mode, audit.mode),
         "Classes may overlap": OVERLAP[audit.overlap],
         "Judge": audit.judge,
@@ -464,7 +477,7 @@ def _facts(
     }
     if prepared.origin.columns.label is None and prepared.origin.form != "folder":
         del facts["Label"]
-    if not hasattr(fitted.classifier, "network_"):  # an audit alone
+    if summary["method"] is None:  # an audit that trained nothing
         del facts["Method"]
     return facts
 

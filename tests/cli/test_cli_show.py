@@ -29,6 +29,8 @@ def test_the_strongest_suspects_are_of_those_that_were_counted(tmp_path, capsys)
     said = capsys.readouterr().out
     assert f"the 5 strongest of {summary['suspected']} suspects" in said
     assert said.count("relabel: QSO") == 3
+    assert "300 samples, 3 classes and 1 misspelt label" in said
+    assert (summary["classes"], summary["misspelt"], summary["method"]) == (3, 1, None)
     report = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert '["Classes","3"]' in report
     assert '["Method",' not in report, "nothing was trained"

@@ -1,10 +1,12 @@
 """What stands beside a sample: the numbers behind the comparisons, against plain numpy."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from report_tables import make_table
 
 from graylearn.report import ReportData
+from graylearn.report.beside import odd_columns
 from graylearn.report.payload import build_payload
 
 CLASSES = ("cat", "dog", "owl")
@@ -45,3 +47,23 @@ def test_the_map_is_within_its_frame_and_parts_the_classes():
     centres = np.stack([where[label == k].mean(axis=0) for k in range(3)])
     guessed = np.linalg.norm(where[:, None] - centres[None], axis=2).argmin(axis=1)
     assert (guessed == label).mean() > 0.95
+
+
+def test_odd_are_numbers_and_words_that_repeat_in_a_class_of_some_rows():
+    rng, label = np.random.default_rng(0), np.array([0] * 60 + [1] * 60 + [2] * 3)  # 2 is misspelt
+    rows = pd.DataFrame(
+        {
+            "day": np.repeat(pd.date_range("2024-01-01", periods=3).strftime("%Y-%m-%d"), 41),
+            "when": pd.Timestamp("2024-01-01"),
+            "town": [f"town {k // 3}" for k in range(123)],
+            "channel": np.where(label == 1, "store", "web"),
+            "weight": rng.normal(size=123),
+        }
+    )
+    rows.loc[[0, 122], ["day", "channel", "weight"]] = "2025-06-30", "phone", 50.0
+    rows.loc[0, "when"] = pd.Timestamp("2025-06-30")
+    found = odd_columns(rows, label, np.isin(np.arange(123), [0, 120, 121, 122]), 3)
+    assert found.of(0) == [[4, "50"], [3, "phone"]]
+    assert found.of(122) == []
+    assert [middle[:4] for middle in found.middle] == [["", "", "", word] for word in ("web", "store", "")]
+    assert [middle[4] != "" for middle in found.middle] == [True, True, False]

@@ -210,11 +210,18 @@ def test_misspelt_labels_are_a_step_of_their_own(open_report):
 
 
 def test_no_class_is_advised_of_a_picture_that_shows_little(open_report):
-    page = open_report(explored(checks={"dark": [0, 100]}))
+    chances = np.eye(3)[np.arange(120) % 3]
+    chances[[100, 101]] = (1, 0, 0)  # a dog and an owl that look like cats, neither of them flagged
+    page = open_report(explored(checks={"dark": [0, 100]}, probabilities=chances))
     first, second = page.locator(".sample").nth(0), page.locator(".sample").nth(1)
     assert first.locator(".chip").all_inner_texts() == ["mislabelled", "dark"]
     expect(first.locator(".advised")).to_have_count(0)
     expect(second.locator(".advised")).to_have_count(1)
+    page.select_option("#scope", "all")
+    page.select_option("#page-size", "100")
+    page.click("#next")
+    expect(page.locator("[data-row='100'] [data-accept]")).to_have_count(0)
+    expect(page.locator("[data-row='101'] [data-accept]")).to_have_count(1)
 
 
 def test_a_row_shows_first_what_makes_it_odd(open_report):

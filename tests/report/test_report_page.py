@@ -176,6 +176,13 @@ def test_the_charts_are_drawn(open_report):
     assert page.locator(".note").inner_text() == "The audit abstained here."
 
 
+def test_one_sample_is_told_as_one(open_report):
+    classes = ("cat", "dog", "owl")
+    page = open_report(ReportData(title="Few", table=make_table(4, 1), classes=classes))
+    told = page.locator("table.classes td .unseen").all_text_contents()
+    assert [each.split(",")[0] for each in told] == ["2 samples", "1 sample", "1 sample"]
+
+
 def test_many_classes_stay_readable(open_report):
     classes = tuple(f"class {k:03d}" for k in range(150))
     confusion = np.eye(150, dtype=int) * 9 + np.eye(150, k=1, dtype=int)

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 from playwright.sync_api import expect
 from report_pages import Watched, download, expect_first_ids, expect_verdicts, load, photo, press, verdicts
 from report_tables import make_table
@@ -209,8 +210,15 @@ def test_the_page_works_where_storage_is_denied(context, small, tmp_path):
 
 def test_where_nothing_is_flagged_nothing_is_accepted(open_report):
     shares = dict.fromkeys(("ood", "mislabelled", "total"))
+    chances = np.eye(3)[np.arange(120) % 3]
+    chances[:2] = (0.1, 0.1, 0.8)  # a cat and a dog that look like owls
     data = ReportData(
-        title="Pets", table=make_table(suspects=0), classes=CLASSES, contamination=shares, look_first=7
+        title="Pets",
+        table=make_table(suspects=0),
+        classes=CLASSES,
+        contamination=shares,
+        look_first=7,
+        probabilities=chances,
     )
     page = open_report(data)
     expect(page.locator("#tiles")).to_contain_text("not judged")
@@ -218,12 +226,27 @@ def test_where_nothing_is_flagged_nothing_is_accepted(open_report):
     page.select_option("#scope", "all")
     expect(page.locator(".sample")).to_have_count(25)
     page.click("[data-bulk=accept]")
-    expect(page.locator("#message")).to_have_text(re.compile("Nothing is suggested here"))
-    page.locator(".sample").first.focus()
+    expect(page.locator("#message")).to_have_text(re.compile("^Nothing is flagged here"))
+    page.locator(".sample").nth(2).focus()
     press(page, "a")
+    expect(page.locator("#message")).to_have_text(re.compile("^No other class is likelier"))
     expect(page.locator("#download")).to_be_disabled()
     page.click("[data-bulk=keep]")
     expect(page.locator("#progress")).to_have_text("25 samples decided: 25 keep, 0 drop, 0 relabel")
     page.get_by_text("Look at the first 7 by score").click()
     expect(page.locator(".sample")).to_have_count(7)
     expect(page.locator("#only")).to_have_text("Only the first 7 by score.")
+    expect(page.locator("#scope option:checked")).to_have_text("those named below")
+    page.select_option("#scope", "all")
+    expect(page.locator("#only")).to_be_hidden()
+    expect(page.locator(".sample")).to_have_count(25)
+    page.click("#undo")
+    first, second = page.locator(".sample").nth(0), page.locator(".sample").nth(1)
+    expect(first.locator(".claim")).to_have_text("labelled cat, looks most like owl")
+    expect(page.locator(".sample").nth(2).locator(".claim")).to_have_text("labelled owl")
+    expect(page.locator("[data-accept]")).to_have_count(2)
+    first.locator("[data-accept]").click()
+    second.focus()
+    press(page, "a")
+    expect_verdicts(page, "relabel", "relabel", "")
+    expect(second.locator(".outcome")).to_have_text("will be owl")

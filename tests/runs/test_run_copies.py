@@ -2,16 +2,19 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 from run_helpers import write_blobs
 from typer.testing import CliRunner
 
+from graylearn.audit.duplicates import Duplicates
 from graylearn.cli.main import app
 from graylearn.errors import SettingsError
 from graylearn.report import Decision
 from graylearn.runs import RunProgress, RunSettings, run
 from graylearn.runs.apply import apply_decisions, one_of_each, plan
+from graylearn.runs.oddities import note_of
 
 HEADER, LINES = 1, 60
 
@@ -60,6 +63,12 @@ def test_one_of_each_group_is_kept(made, folder):
     words = ["apply", str(made[0]), "--duplicates", "keep-one", "--out", str(folder / "told.csv")]
     told = CliRunner().invoke(app, words).stdout
     assert "1 group of copies bears different labels and stays" in told
+
+
+def test_the_note_on_near_copies_has_the_command_to_run():
+    no = np.zeros(1, dtype=bool)
+    near = Duplicates((np.array([0, 1]),), no, no, 0.1, 9, 9)
+    assert "run `graylearn apply … --duplicates keep-one`" in note_of(near)
 
 
 def test_what_a_person_decided_stands_and_suspects_go_first():

@@ -2,7 +2,9 @@
 
 import json
 import re
+import shutil
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +13,8 @@ from PIL import Image, ImageFilter
 
 import graylearn as gl
 from graylearn.data.formats import images
-from graylearn.runs import RunProgress, RunSettings, prepare, run
+from graylearn.runs import RunProgress, RunSettings, find, prepare, run
+from graylearn.runs.apply import apply_decisions
 from graylearn.runs.check import check
 
 QUIET = RunProgress(quiet=True)
@@ -59,8 +62,6 @@ def settings(photos, **others):
 @pytest.fixture(params=[None, 100], ids=["whole", "part"])
 def chosen(request, photos, monkeypatch):
     """Settings of a run on the pictures as a whole, and of one that reads them in blocks."""
-    if request.param is None:
-        return settings(photos)
 
     def embed(samples, **_):
         return samples.x[:, ::6, ::6].reshape(len(samples), -1).astype(np.float32)
@@ -88,6 +89,26 @@ def test_a_check_finds_them(chosen):
     found = check(chosen, progress=QUIET)
     assert {each.id: each.suggested for each in found.new if each.kind == "picture"} == ODD
     assert "5 pictures that show little" in found.words
+
+
+def test_a_suspect_of_one_colour_is_of_no_class(chosen, photos, tmp_path, monkeypatch):
+    data = shutil.copytree(photos, tmp_path / "photos")
+    for number in range(6):
+        (data / "cat" / f"{number}.png").rename(data / "dog" / f"wrong{number}.png")
+    chosen = replace(chosen, data=str(data))
+    tables = []
+    for name, odd in {"plain": (), "solid": (0, 80)}.items():  # of which 80 is a suspect
+        monkeypatch.setattr(find, "odd_pictures", lambda _, odd=odd: {"of one colour": list(odd)})
+        summary = run(chosen, tmp_path / name, progress=QUIET)
+        tables.append(pd.read_csv(tmp_path / name / "audit.csv"))
+        assert summary["found"]["ood"] == (tables[-1]["kind"] == "ood").sum()
+    before, after = tables
+    assert before.loc[80, ["kind", "suggested"]].tolist() == ["mislabelled", "cat"]
+    before.loc[80, ["kind", "suggested"]] = "ood", np.nan
+    same = [name for name in after if name != "picture"]
+    pd.testing.assert_frame_equal(after[same], before[same])
+    done = apply_decisions(tmp_path / "solid", None, tmp_path / "clean", suspects="suggested")
+    assert done["dropped"] == (after["kind"] == "ood").sum()
 
 
 def test_what_holds_for_a_fifth_of_a_set_is_how_it_looks(photos, tmp_path):

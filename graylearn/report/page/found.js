@@ -60,7 +60,7 @@ function classLine(k, longest) {
     bar.append(piece);
   });
   const share = all ? (mislabelled + ood) / all : 0;
-  const words = `${number(all)} samples, ${mislabelled} mislabelled, ${ood} of no class`;
+  const words = `${plural(all, "sample")}, ${mislabelled} mislabelled, ${ood} of no class`;
   return el(
     "tr",
     { "data-class": k },

@@ -56,7 +56,7 @@ function filteredRows(filters) {
   const cell = filters.column && filters.value ? cellFilter(filters.column, filters.value) : null;
   for (let row = 0; row < count; row++) {
     if (view.only && !view.only.rows.has(row)) continue;
-    if (filters.onlySuspects && !view.only && !samples.suspected[row]) continue;
+    if (filters.onlySuspects && !samples.suspected[row]) continue;
     if (samples.score[row] < filters.from) break; // rows are sorted by score
     if (filters.level !== null && samples.level[row] !== filters.level) continue;
     if (filters.kind !== null && samples.kind[row] !== filters.kind) continue;
@@ -85,9 +85,9 @@ function showList(filters, only = null) {
   byId("list-top").scrollIntoView();
 }
 
-/** Show these rows alone, whatever they are, until the filters are reset. */
+/** Show these rows alone, whatever they are, until the filters are reset or others are to be shown. */
 function showOnly(rows, name) {
-  showList({}, { rows: new Set(rows), name });
+  showList({ scope: "only" }, { rows: new Set(rows), name });
   focusCurrent();
 }
 
@@ -143,7 +143,7 @@ function renderPage() {
   byId("list").start = view.page * view.pageSize + 1;
   markCurrent();
   const from = view.page * view.pageSize + 1;
-  const onlySuspects = byId("scope").value === "suspects" && !view.only;
+  const onlySuspects = byId("scope").value === "suspects";
   const of = onlySuspects ? plural(numSuspects, "suspect") : plural(count, "sample");
   byId("only").hidden = !view.only;
   byId("only").replaceChildren(...(view.only ? ["Only ", view.only.name, "."] : []));
@@ -195,6 +195,7 @@ function startList() {
     waiting = setTimeout(refilter, 120);
   });
   byId("filters").addEventListener("change", (event) => {
+    if (event.target.id === "scope") view.only = null;
     if (event.target.id === "column") {
       byId("value").value = "";
       offerValues();

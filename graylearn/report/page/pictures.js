@@ -45,14 +45,14 @@ function markLarge() {
 
 /** Keys in the large picture: as in the list. */
 function onLargeKey(event) {
-  const choose = { k: () => [KEEP, -1], d: () => [DROP, -1], a: suggestion }[event.key.toLowerCase()];
+  const choose = { k: () => [KEEP, -1], d: () => [DROP, -1], a: accepted }[event.key.toLowerCase()];
   const step = { n: 1, p: -1, ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (step) enlargeBeside(step);
   else if (!byId("letters").checked) return;
   else if (event.key.toLowerCase() === "r") askLabel(large);
   else if (event.key.toLowerCase() === "u") undoLast();
-  else if (choose && (event.key.toLowerCase() !== "a" || samples.suspected[large])) {
+  else if (choose?.(large)) {
     decideRows([large], choose);
     enlargeBeside(1);
   } else return;

@@ -1,7 +1,6 @@
 // Reviewing: deciding with mouse and keyboard, for one sample or for many, and the file of decisions.
 
 const CHOICES_AT_MOST = 200;
-const NOTHING_SUGGESTED = "Nothing is suggested here, for nothing is flagged: look, and decide yourself.";
 
 function say(message) {
   byId("message").textContent = message;
@@ -72,10 +71,10 @@ function decideMany(action) {
     return;
   }
   if (action === "accept") {
-    // for a sample that is no suspect nothing is suggested: that it may stay as it is, nobody has said
+    // what another sample looks most like is too weak to be taken unseen
     const suspects = rows.filter((row) => samples.suspected[row]);
     if (suspects.length) decideUndecided(suspects, suggestion);
-    else say(NOTHING_SUGGESTED);
+    else say("Nothing is flagged here, so nothing is accepted for all at once: look, and decide one by one.");
     return;
   }
   decideUndecided(rows, { keep: () => [KEEP, -1], drop: () => [DROP, -1] }[action]);
@@ -168,8 +167,8 @@ const ACTIONS = {
   d: () => decideCurrent(() => [DROP, -1]),
   a: () => {
     const row = pageRows()[view.current];
-    if (row === undefined || samples.suspected[row]) decideCurrent(suggestion);
-    else say(NOTHING_SUGGESTED);
+    if (row === undefined || accepted(row)) decideCurrent(accepted);
+    else say("No other class is likelier than its label: look, and decide yourself.");
   },
   r: () => {
     const row = pageRows()[view.current];

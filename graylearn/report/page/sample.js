@@ -97,6 +97,8 @@ function claim(row) {
     parts.push(el("span", { class: "muted" }, ", looks like "), el("strong", null, said(report.classes[samples.suggested[row]], 60)));
   } else if (samples.kind[row] === 2) {
     parts.push(el("span", { class: "muted" }, ", belongs to no class"));
+  } else if (!samples.suspected[row] && offered(row) >= 0) {
+    parts.push(el("span", { class: "muted" }, ", looks most like "), el("strong", null, said(report.classes[offered(row)], 60)));
   }
   return el("p", { class: "claim" }, parts);
 }

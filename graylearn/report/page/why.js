@@ -26,17 +26,26 @@ function typicalRows(k) {
   return beside.typical[k].map((index) => rowOfIndex[index]).filter((row) => row >= 0);
 }
 
-/** The class that a suspect may be given at one click: the suggested one, or of a sample that seems to belong to
+/** The class that a sample may be given at one click: of a suspect the suggested one, or if it seems to belong to
  * none, that which is likelier than all others or that at least half of its nearest samples bear, suspects not
- * counted; else -1. */
+ * counted; of any other sample the likeliest, unless its picture shows little; -1 where that is its label or none. */
 function offered(row) {
   const own = samples.label[row];
   const [verdict, label] = suggestion(row);
-  if (!samples.suspected[row] || verdict === RELABEL) return label;
+  if (verdict === RELABEL) return label;
+  if (oddPictures.has(row) && !samples.suspected[row]) return -1;
+  if (!samples.suspected[row]) return likelyClasses(row).slice(0, 1).find(([k]) => k !== own)?.[0] ?? -1;
   const near = nearestRows(row).map((other) => (samples.suspected[other] ? -1 : samples.label[other]));
   const most = near.find((k) => 2 * near.filter((each) => each === k).length >= near.length) ?? -1;
   const [best, chance] = likelyClasses(row)[0] ?? [-1, 0];
   return [chance >= 0.5 ? best : -1, most].find((k) => k >= 0 && k !== own) ?? -1;
+}
+
+/** What `A` decides: what is suggested for a suspect, for any other sample the class that is offered; null for none. */
+function accepted(row) {
+  if (samples.suspected[row]) return suggestion(row);
+  const label = offered(row);
+  return label >= 0 ? [RELABEL, label] : null;
 }
 
 /** What speaks against the label of a suspect: the audit's sentence, from its evidence. */

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -105,17 +106,19 @@ def audit(
         raise SettingsError(SAW_ALL, Hint("mode", "held-out"))
     with shown("audit", log):
         row_ids = as_ids(ids, X, len(label))
-        if model is None:
-            content, features = described(values, label, id_like)
-        else:
-            from graylearn.audit.models import described_if_any  # scikit-learn comes with it
-
-            content, features = described_if_any(values, label, id_like)
+        describe: Callable[..., Any] = described
+        if model is not None:
+            from graylearn.audit.models import described_if_any as describe  # scikit-learn comes with it
+        content, features = describe(values, label, id_like)
         written, counts = (label, names), np.bincount(label, minlength=len(names))
         meant = meant_by(names, counts, None if features is None else (label, features))
         note_labels(names, counts, meant, kept=keep_labels)
         meant = np.arange(len(names)) if keep_labels else meant
         label, names = merged(label, names, meant)
+        if features is not None and (meant != np.arange(len(meant))).any():  # columns weigh by what is meant
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # told of above
+                _, features = describe(values, label, id_like)
         given = None
         if len(np.unique(label)) >= 2 and len(label) >= 2 * (folds or MODEL_FOLDS):
             if model is not None:

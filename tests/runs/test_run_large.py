@@ -214,7 +214,7 @@ def test_a_fit_in_parts_leaves_a_model_and_the_audit(tables, fitted, audited):
     assert sorted(path.name for path in (out / "model").iterdir()) == [
         "history.npz", "model-card.md", "model.json", "weights.safetensors",
     ]  # fmt: skip
-    assert set(summary["test"]) == {"gray", "standard"}
+    assert set(summary["test"]) == {"gray", "refined", "standard"}
     assert summary["test"]["gray"]["accuracy"] > 0.9
     assert summary["copies"]["leaked"] == summary["test_samples"] == 100
     said = predict(out, str(folder / "*.parquet"))

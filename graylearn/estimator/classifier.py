@@ -112,7 +112,7 @@ class GrayClassifier(_Fitted):
             a warning; "keep" learns from them.
         keep_labels: whether the audit takes labels that seem misspelt for classes of their own; see `audit`.
         refine: fit a second time, a committee of networks for rows, on what the audit believes of each
-            sample; where it found nothing, or with two or three classes, on the labels as they are.
+            sample; where it found nothing, on the labels as they are.
         members: networks of the committee, which answer as one. Networks of your own, images, and fits with a
             validation set or an optimizer of your own make do with one.
         patience: with a validation set, the epochs to wait for a better one.

@@ -37,6 +37,7 @@ def picture(report: Path) -> bytes:
         page = browser.new_page(viewport=size, color_scheme="light", bypass_csp=True)
         page.goto(report.resolve().as_uri())
         page.wait_for_selector("html[data-ready]", state="attached")
+        page.select_option("#page-size", "100")  # the first 25 may be of one kind
         for kind in ("ood", "mislabelled"):
             page.locator(f".sample:has(.chip.{kind})").first.evaluate("row => row.classList.add('shown')")
         page.add_style_tag(content=ONLY)
